@@ -1,0 +1,203 @@
+// The runs of the memory store with all that is derived from them: what is ready, waiting, running and ended,
+// keys, counts and dead letters. One method changes a run, and every index changes with it, so that no
+// operation can leave them apart. Time comes in as an argument; nothing here waits or throws.
+import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
+import { type Attempt, type ErrorInfo, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
+import * as Transition from "../../core/domain/Transition.ts"
+import { Heap, type Placed } from "./Heap.ts"
+import { IdList } from "./IdList.ts"
+
+/** A run's place in the table. */
+export interface Entry extends Placed {
+  /** The row now; replaced as a whole, never changed. */
+  run: Run
+  /** The last token under which a settlement was applied; -1 for none. */
+  settledToken: number
+  /** The runs that need this one. */
+  readonly dependents: Set<Entry>
+  readonly attempts: Array<Attempt>
+}
+
+const firstToClaim = (a: Entry, b: Entry): boolean =>
+  a.run.priority !== b.run.priority ? a.run.priority > b.run.priority : firstDue(a, b)
+
+const firstDue = (a: Entry, b: Entry): boolean =>
+  a.run.dueAt !== b.run.dueAt ? a.run.dueAt < b.run.dueAt : a.run.id < b.run.id
+
+const firstToExpire = (a: Entry, b: Entry): boolean => (a.run.expiresAt ?? 0) < (b.run.expiresAt ?? 0)
+
+const firstEnded = (a: Entry, b: Entry): boolean => (a.run.endedAt ?? 0) < (b.run.endedAt ?? 0)
+
+/** All runs and their indexes. */
+export class RunTable {
+  readonly entries = new Map<string, Entry>()
+  readonly ids = new IdList()
+  /** Ready runs by queue and job, the first to claim on top. */
+  readonly ready = new Map<string, Map<string, Heap<Entry>>>()
+  /** Scheduled and retrying runs, the first due on top. */
+  readonly waiting = new Heap<Entry>(firstDue)
+  /** Runs that expire when they are not started, the first on top. */
+  readonly expiring = new Heap<Entry>(firstToExpire, "expiryPlace")
+  /** Ended runs that no letter holds, the first ended on top. */
+  readonly ended = new Heap<Entry>(firstEnded)
+  /** Running runs by node. */
+  readonly running = new Map<string, Set<Entry>>()
+  readonly letters = new Map<string, DeadLetter>()
+  /** The runs of letters that were not replayed. */
+  readonly openLetters = new IdList()
+  readonly counts = new Map<string, Map<RunState, number>>()
+  readonly #keys = new Map<string, Map<string, string>>()
+
+  /** The run that holds this key of this job. */
+  keyHolder(job: string, key: string): Run | undefined {
+    const id = this.#keys.get(job)?.get(key)
+    return id === undefined ? undefined : this.entries.get(id)?.run
+  }
+
+  /** Stores the first row of a run; its needs are there, and its id is not. */
+  insert(run: Run): void {
+    const entry: Entry = {
+      run,
+      settledToken: -1,
+      dependents: new Set(),
+      attempts: [],
+      place: -1,
+      expiryPlace: -1,
+    }
+    this.entries.set(run.id, entry)
+    this.ids.add(run.id)
+    for (const need of run.needs) this.entries.get(need)?.dependents.add(entry)
+    this.#count(run, 1)
+    this.#enter(entry)
+  }
+
+  /**
+   * Gives a run its next row and does all that comes with it: the attempt that ended with `error`, the dead
+   * letter, and the release or end of every run that waits for it.
+   */
+  apply(entry: Entry, next: Run, now: number, error: ErrorInfo | null = null): void {
+    if (error !== null) {
+      const { id, attempt, token, node, startedAt } = entry.run
+      entry.attempts.push({ runId: id, attempt, token, node, startedAt, endedAt: now, error })
+    }
+    this.#change(entry, next, now)
+    // Grows while it is walked: a chain may be as long as it likes, a call stack may not.
+    const ended = isFinal(next.state) ? [entry] : []
+    for (const need of ended) {
+      for (const dependent of need.dependents) {
+        const after =
+          need.run.state === "succeeded"
+            ? Transition.needMet(dependent.run, now)
+            : Transition.needFailed(dependent.run, endedReason(need.run), now)
+        if (after === null) continue
+        this.#change(dependent, after, now)
+        if (isFinal(after.state)) ended.push(dependent)
+      }
+    }
+  }
+
+  /** Marks a letter as replayed: it is off the list, and no longer holds its run. */
+  markReplayed(letter: DeadLetter, replayedBy: string): void {
+    this.letters.set(letter.runId, { ...letter, replayedBy })
+    this.#closeLetter(letter.runId)
+  }
+
+  /** Removes a letter; `false` when there is none. */
+  dropLetter(runId: string): boolean {
+    const letter = this.letters.get(runId)
+    if (letter === undefined) return false
+    this.letters.delete(runId)
+    if (letter.replayedBy === null) this.#closeLetter(runId)
+    return true
+  }
+
+  /** Removes ended runs that are out of `ended`, with all that hangs on them. */
+  forget(entries: ReadonlyArray<Entry>): void {
+    for (const entry of entries) {
+      const { id, needs } = entry.run
+      this.entries.delete(id)
+      this.letters.delete(id)
+      for (const need of needs) this.entries.get(need)?.dependents.delete(entry)
+      this.#count(entry.run, -1)
+    }
+    this.ids.removeAll(entries.map((entry) => entry.run.id))
+  }
+
+  #closeLetter(runId: string): void {
+    this.openLetters.remove(runId)
+    const entry = this.entries.get(runId)
+    if (entry !== undefined) this.ended.push(entry)
+  }
+
+  #change(entry: Entry, next: Run, now: number): void {
+    this.#leave(entry)
+    this.#count(entry.run, -1)
+    entry.run = next
+    this.#count(next, 1)
+    if (next.state === "dead") {
+      const { id, job, attempt, error } = next
+      const kept: ErrorInfo = error ?? { name: "Error", message: "No error was reported", kind: "error" }
+      this.letters.set(id, { runId: id, job, diedAt: now, attempt, error: kept, replayedBy: null })
+      this.openLetters.add(id)
+    }
+    this.#enter(entry)
+  }
+
+  #leave(entry: Entry): void {
+    const { state, node } = entry.run
+    if (entry.expiryPlace >= 0) this.expiring.remove(entry)
+    if (state === "ready") this.readyHeap(entry.run).remove(entry)
+    else if (state === "scheduled" || state === "retrying") this.waiting.remove(entry)
+    else if (state === "running" && node !== null) {
+      const carried = this.running.get(node)
+      carried?.delete(entry)
+      if (carried?.size === 0) this.running.delete(node)
+    }
+  }
+
+  #enter(entry: Entry): void {
+    const { id, job, key, state, node, expiresAt } = entry.run
+    if (state === "ready") this.readyHeap(entry.run).push(entry)
+    else if (state === "scheduled" || state === "retrying") this.waiting.push(entry)
+    else if (state === "running" && node !== null) {
+      const carried = this.running.get(node)
+      if (carried === undefined) this.running.set(node, new Set([entry]))
+      else carried.add(entry)
+    } else if (isFinal(state) && state !== "dead") this.ended.push(entry)
+    const mayExpire = state === "ready" || state === "scheduled" || state === "retrying"
+    if (mayExpire && expiresAt !== null) this.expiring.push(entry)
+    if (key !== null) this.#holdKey(job, key, id, !isFinal(state))
+  }
+
+  /** The heap that a ready run is in. */
+  readyHeap(run: Run): Heap<Entry> {
+    let jobs = this.ready.get(run.queue)
+    if (jobs === undefined) this.ready.set(run.queue, (jobs = new Map()))
+    let heap = jobs.get(run.job)
+    if (heap === undefined) jobs.set(run.job, (heap = new Heap(firstToClaim)))
+    return heap
+  }
+
+  #holdKey(job: string, key: string, id: string, held: boolean): void {
+    let keys = this.#keys.get(job)
+    if (held) {
+      if (keys === undefined) this.#keys.set(job, (keys = new Map()))
+      keys.set(key, id)
+    } else if (keys?.get(key) === id) {
+      keys.delete(key)
+      if (keys.size === 0) this.#keys.delete(job)
+    }
+  }
+
+  #count(run: Run, by: 1 | -1): void {
+    let states = this.counts.get(run.job)
+    if (states === undefined) this.counts.set(run.job, (states = new Map()))
+    const count = (states.get(run.state) ?? 0) + by
+    if (count > 0) states.set(run.state, count)
+    else states.delete(run.state)
+    if (states.size === 0) this.counts.delete(run.job)
+  }
+}
+
+/** Why a run that needs this one cannot start. */
+export const endedReason = (need: Run): string => `"${need.job}" (run ${need.id}) ended ${need.state}`

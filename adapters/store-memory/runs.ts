@@ -1,0 +1,160 @@
+// The way of a run through the memory store: enqueue, claim, settle. Each operation is one synchronous section.
+import type { Settled, Settlement } from "../../core/domain/Outcome.ts"
+import type { NewRun, Run } from "../../core/domain/Run.ts"
+import * as Transition from "../../core/domain/Transition.ts"
+import type { Claim, Enqueued, Held } from "../../core/ports/StoreDriver.ts"
+import { planEnqueue } from "./enqueue.ts"
+import type { Heap } from "./Heap.ts"
+import { batchMax, checkBatch, checkLimit, windowMax } from "./limits.ts"
+import type { Entry, RunTable } from "./RunTable.ts"
+
+/** The operations that carry a run forward. */
+export const makeRuns = (table: RunTable, clock: () => number) => ({
+  enqueue: (runs: ReadonlyArray<NewRun>): ReadonlyArray<Enqueued> => {
+    checkBatch("runs", runs)
+    const { answers, created } = planEnqueue(table, runs, clock())
+    for (const run of created) table.insert(run)
+    return answers
+  },
+
+  claim: (wish: Claim): ReadonlyArray<Run> => {
+    checkLimit(wish.limit, batchMax)
+    const now = clock()
+    promoteDue(table, now, Number.POSITIVE_INFINITY)
+    return take(table, wish, now)
+  },
+
+  started: (runs: ReadonlyArray<Held>): ReadonlyArray<boolean> => {
+    checkBatch("runs", runs)
+    const now = clock()
+    return runs.map(({ id, token }) => {
+      const entry = table.entries.get(id)
+      const next = entry === undefined ? null : Transition.startAcknowledged(entry.run, token)
+      if (entry === undefined || next === null) return false
+      table.apply(entry, next, now)
+      return true
+    })
+  },
+
+  settle: (settlements: ReadonlyArray<Settlement>): ReadonlyArray<Settled> => {
+    checkBatch("settlements", settlements)
+    const now = clock()
+    return settlements.map((settlement) => settleOne(table, settlement, now))
+  },
+
+  promote: (limit: number): number => {
+    checkLimit(limit, batchMax)
+    return promoteDue(table, clock(), limit)
+  },
+
+  dueWithin: (from: number, until: number, limit: number): ReadonlyArray<number> => {
+    checkLimit(limit, windowMax)
+    const times = new Set<number>()
+    for (const { run } of table.waiting.leading((entry) => entry.run.dueAt <= until)) {
+      if (run.dueAt > from) times.add(run.dueAt)
+    }
+    return [...times].sort((a, b) => a - b).slice(0, limit)
+  },
+
+  carried: (node: string, limit: number): ReadonlyArray<Run> => {
+    checkLimit(limit, batchMax)
+    return [...(table.running.get(node) ?? [])].slice(0, limit).map((entry) => entry.run)
+  },
+})
+
+const promoteDue = (table: RunTable, now: number, limit: number): number => {
+  for (let changed = 0; changed < limit; changed++) {
+    const change = nextChange(table, now)
+    if (change === null) return changed
+    table.apply(change.entry, change.next, now)
+  }
+  return limit
+}
+
+/** The next change that time alone brings. What is overdue goes first: due and overdue, a run must expire. */
+const nextChange = (table: RunTable, now: number): { readonly entry: Entry; readonly next: Run } | null => {
+  const overdue = table.expiring.top
+  if (overdue !== undefined && Transition.isOverdue(overdue.run, now)) {
+    const next = Transition.expired(overdue.run, now)
+    if (next !== null) return { entry: overdue, next }
+  }
+  const due = table.waiting.top
+  const next = due === undefined ? null : Transition.promoted(due.run, now)
+  return due === undefined || next === null ? null : { entry: due, next }
+}
+
+const take = (table: RunTable, wish: Claim, now: number): ReadonlyArray<Run> => {
+  const heaps = heapsOf(table, wish)
+  const taken: Array<Run> = []
+  const early: Array<Entry> = []
+  while (taken.length < wish.limit) {
+    let first: Entry | undefined
+    for (const heap of heaps) {
+      const { top } = heap
+      if (top !== undefined && (first === undefined || comesBefore(top.run, first.run))) first = top
+    }
+    if (first === undefined) break
+    const next = Transition.claimed(first.run, wish.node, wish.acknowledged, now)
+    if (next === null) {
+      // The clock has stepped back since it became ready: out of the way, until the search is over.
+      table.readyHeap(first.run).remove(first)
+      early.push(first)
+      continue
+    }
+    table.apply(first, next, now)
+    taken.push(next)
+  }
+  for (const entry of early) table.readyHeap(entry.run).push(entry)
+  return taken
+}
+
+const heapsOf = (table: RunTable, wish: Claim): ReadonlyArray<Heap<Entry>> => {
+  const jobs = new Set(wish.jobs)
+  const heaps: Array<Heap<Entry>> = []
+  for (const queue of new Set(wish.queues)) {
+    for (const [job, heap] of table.ready.get(queue) ?? []) {
+      if (jobs.has(job) && heap.top !== undefined) heaps.push(heap)
+    }
+  }
+  return heaps
+}
+
+const comesBefore = (a: Run, b: Run): boolean => {
+  if (a.priority !== b.priority) return a.priority > b.priority
+  return a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.id < b.id
+}
+
+const settleOne = (table: RunTable, settlement: Settlement, now: number): Settled => {
+  const { id, token } = settlement
+  const entry = table.entries.get(id)
+  if (entry === undefined) return { id, result: "stale", state: null, dueAt: null }
+  const next = settled(entry.run, settlement, now)
+  if (next !== null) {
+    table.apply(entry, next, now, settlement.kind === "failed" ? settlement.error : null)
+    entry.settledToken = token
+    return answer(entry.run, "settled")
+  }
+  // A cancel or a reclaim leaves the token as well; only a settlement is remembered, and only until the next
+  // claim makes another token.
+  const applied = entry.settledToken === token && entry.run.token === token && entry.run.state !== "running"
+  return answer(entry.run, applied ? "settled" : "stale")
+}
+
+const settled = (run: Run, settlement: Settlement, now: number): Run | null => {
+  const { token } = settlement
+  switch (settlement.kind) {
+    case "succeeded":
+      return Transition.succeeded(run, token, settlement.output, now)
+    case "failed":
+      return Transition.failed(run, token, settlement.error, settlement.retryInMillis, now)
+    case "snoozed":
+      return Transition.snoozed(run, token, settlement.delayMillis, now)
+    case "released":
+      return Transition.released(run, token)
+  }
+}
+
+const answer = ({ id, state, dueAt }: Run, result: Settled["result"]): Settled => {
+  const waits = state === "scheduled" || state === "ready" || state === "retrying"
+  return { id, result, state, dueAt: waits ? dueAt : null }
+}

@@ -1,0 +1,145 @@
+// The operations of schedules in the memory store: the decision about an instant, its run and the move of the
+// cursor are one synchronous section.
+import { isFinal } from "../../core/domain/Run.ts"
+import type {
+  DueSchedule,
+  NewSchedule,
+  Occurrence,
+  ScheduleRow,
+  Trigger,
+} from "../../core/domain/Schedule.ts"
+import type { Fire } from "../../core/ports/StoreDriver.ts"
+import { planEnqueue } from "./enqueue.ts"
+import { batchMax, checkBatch, checkLimit, pageMax } from "./limits.ts"
+import type { RunTable } from "./RunTable.ts"
+import type { ScheduleTable } from "./ScheduleTable.ts"
+
+type PutSchedule = NewSchedule & { readonly cursor: number; readonly nextAt: number | null }
+
+/** The operations that keep schedules. */
+export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () => number) => ({
+  putSchedules: (schedules: ReadonlyArray<PutSchedule>): void => {
+    checkBatch("schedules", schedules)
+    const now = clock()
+    for (const schedule of schedules) put(table, schedule, now)
+  },
+
+  schedules: (): ReadonlyArray<ScheduleRow> => [...table.rows.values()],
+
+  deleteSchedules: (ids: ReadonlyArray<string>): void => {
+    checkBatch("ids", ids)
+    for (const id of ids) table.rows.delete(id)
+  },
+
+  pauseSchedule: (id: string, paused: boolean): boolean => {
+    const row = table.rows.get(id)
+    if (row === undefined) return false
+    if (paused === (row.pausedAt !== null)) return true
+    const now = clock()
+    // What would have come up during a pause never does: the cursor goes on from now.
+    const cursor = paused ? row.cursor : Math.max(row.cursor, now)
+    table.rows.set(id, { ...row, version: row.version + 1, cursor, pausedAt: paused ? now : null })
+    return true
+  },
+
+  dueSchedules: (limit: number): ReadonlyArray<DueSchedule> => {
+    checkLimit(limit, batchMax)
+    const now = clock()
+    const due: Array<DueSchedule> = []
+    for (const row of table.rows.values()) {
+      if (row.pausedAt !== null) continue
+      const last = row.lastRunId === null ? undefined : runs.entries.get(row.lastRunId)?.run
+      const lastRunAlive = last !== undefined && !isFinal(last.state)
+      const hasWaited = row.trigger.kind === "after" && row.lastRunId !== null && !lastRunAlive
+      if (row.nextAt === null ? hasWaited : row.nextAt <= now) {
+        due.push({ ...row, lastRunAlive, lastRunEndedAt: last?.endedAt ?? null })
+      }
+    }
+    return due.sort(byNextAt).slice(0, limit)
+  },
+
+  nextScheduleAt: (): number | null => {
+    let next: number | null = null
+    for (const { nextAt, pausedAt } of table.rows.values()) {
+      if (nextAt !== null && pausedAt === null && (next === null || nextAt < next)) next = nextAt
+    }
+    return next
+  },
+
+  fire: (fire: Fire): "fired" | "conflict" => {
+    checkBatch("occurrences", fire.occurrences)
+    checkBatch("runs", fire.runs)
+    const row = table.rows.get(fire.scheduleId)
+    if (row === undefined || row.version !== fire.version || decidesTwice(table, fire)) return "conflict"
+    const now = clock()
+    const { created } = planEnqueue(runs, fire.runs, now)
+    for (const run of created) runs.insert(run)
+    for (const { at, lastAt, count, runId, reason } of fire.occurrences) {
+      table.decide({ scheduleId: row.id, at, lastAt, count, runId, reason, decidedAt: now })
+    }
+    table.rows.set(row.id, {
+      ...row,
+      version: row.version + 1,
+      cursor: fire.cursor,
+      nextAt: fire.nextAt,
+      lastRunId: fire.lastRunId ?? row.lastRunId,
+    })
+    return "fired"
+  },
+
+  occurrences: (filter: {
+    readonly scheduleId?: string
+    readonly before?: number
+    readonly limit: number
+  }): ReadonlyArray<Occurrence> => {
+    checkLimit(filter.limit, pageMax)
+    return table.page(filter.scheduleId, filter.before ?? Number.POSITIVE_INFINITY, filter.limit)
+  },
+})
+
+const put = (table: ScheduleTable, schedule: PutSchedule, now: number): void => {
+  const { id, job, trigger, input, overlap, fromConfig, cursor, nextAt } = schedule
+  const given = { id, job, trigger: { ...trigger }, input, overlap, fromConfig }
+  const row = table.rows.get(id)
+  if (row === undefined) {
+    const place = { version: 1, cursor, nextAt, pausedAt: null, createdAt: now, lastRunId: null }
+    table.rows.set(id, { ...given, ...place })
+    return
+  }
+  const keepsTime = isSameTrigger(row.trigger, trigger)
+  const isSame =
+    keepsTime &&
+    row.job === job &&
+    row.input === input &&
+    row.overlap === overlap &&
+    row.fromConfig === fromConfig
+  // Every node saves its config when it starts: what is the same must not turn a step away.
+  if (isSame) return
+  table.rows.set(id, { ...row, ...given, version: row.version + 1, nextAt: keepsTime ? row.nextAt : nextAt })
+}
+
+const isSameTrigger = (a: Trigger, b: Trigger): boolean => {
+  switch (a.kind) {
+    case "cron":
+      return b.kind === "cron" && a.expression === b.expression && a.zone === b.zone
+    case "every":
+      return b.kind === "every" && a.periodMillis === b.periodMillis && a.startAt === b.startAt
+    case "after":
+      return b.kind === "after" && a.delayMillis === b.delayMillis
+    case "at":
+      return b.kind === "at" && a.at === b.at
+  }
+}
+
+const decidesTwice = (table: ScheduleTable, fire: Fire): boolean => {
+  const instants = new Set(fire.occurrences.map((occurrence) => occurrence.at))
+  if (instants.size < fire.occurrences.length) return true
+  return fire.occurrences.some((occurrence) => table.isDecided(fire.scheduleId, occurrence.at))
+}
+
+const byNextAt = (a: ScheduleRow, b: ScheduleRow): number =>
+  (a.nextAt ?? Number.NEGATIVE_INFINITY) < (b.nextAt ?? Number.NEGATIVE_INFINITY)
+    ? -1
+    : a.nextAt === b.nextAt
+      ? 0
+      : 1

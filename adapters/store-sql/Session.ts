@@ -1,0 +1,192 @@
+// What all operations of one open store share: its database and clock, its counts, and the rows of its runs.
+// Every change of a run passes `save`, so that counts, attempts, letters and dependents follow in the same step.
+import { eq, sql } from "drizzle-orm"
+import type { Attempt, ErrorInfo, Run, RunState } from "../../core/domain/Run.ts"
+import { isFinal } from "../../core/domain/Run.ts"
+import * as Transition from "../../core/domain/Transition.ts"
+import type { Database } from "./Database.ts"
+import { decodeRun, encodeRun } from "./rows.ts"
+import { attempts, deadLetters, dependents, runCounts, runs } from "./schema.ts"
+import { at, build, prepare } from "./Statement.ts"
+
+/** An open store, as its operations use it. */
+export type Session = ReturnType<typeof openSession>
+
+/** Compiles what all operations share. `now` is the store's clock. */
+export const openSession = (database: Database, now: () => number) => {
+  const columns = Object.fromEntries(
+    Object.keys(runs)
+      .filter((name) => name in encodedNames)
+      .map((name) => [name, at(name)]),
+  )
+  const statements = {
+    insert: prepare(
+      database,
+      build
+        .insert(runs)
+        .values({ ...columns, settledToken: 0 } as unknown as typeof runs.$inferInsert)
+        .onConflictDoNothing(),
+    ),
+    update: prepare(
+      database,
+      build
+        .update(runs)
+        .set({ ...columns, settledToken: at("settledToken") } as object)
+        .where(eq(runs.id, at("id"))),
+    ),
+    byId: prepare(
+      database,
+      build
+        .select()
+        .from(runs)
+        .where(eq(runs.id, at("id"))),
+    ),
+    dependents: prepare(
+      database,
+      build
+        .select({ runId: dependents.runId })
+        .from(dependents)
+        .where(eq(dependents.needId, at("id"))),
+    ),
+    addDependent: prepare(
+      database,
+      build
+        .insert(dependents)
+        .values({ needId: at("needId"), runId: at("runId") } as unknown as typeof dependents.$inferInsert)
+        .onConflictDoNothing(),
+    ),
+    dropDependents: prepare(database, build.delete(dependents).where(eq(dependents.needId, at("id")))),
+    addAttempt: prepare(
+      database,
+      build.insert(attempts).values({
+        runId: at("runId"),
+        attempt: at("attempt"),
+        token: at("token"),
+        node: at("node"),
+        startedAt: at("startedAt"),
+        endedAt: at("endedAt"),
+        error: at("error"),
+      } as unknown as typeof attempts.$inferInsert),
+    ),
+    addLetter: prepare(
+      database,
+      build.insert(deadLetters).values({
+        runId: at("runId"),
+        job: at("job"),
+        diedAt: at("diedAt"),
+        attempt: at("attempt"),
+        error: at("error"),
+      } as unknown as typeof deadLetters.$inferInsert),
+    ),
+    count: prepare(
+      database,
+      build
+        .insert(runCounts)
+        .values({ job: at("job"), state: at("state"), count: at("count") } as unknown as typeof runCounts.$inferInsert)
+        .onConflictDoUpdate({
+          target: [runCounts.job, runCounts.state],
+          set: { count: sql`${runCounts.count} + excluded.count` },
+        }),
+    ),
+  }
+
+  // Changes of the counts in this transaction, so that a batch costs one row per job and state.
+  const moved = new Map<string, { job: string; state: RunState; by: number }>()
+  const add = (job: string, state: RunState, by: number): void => {
+    const name = `${state} ${job}`
+    const entry = moved.get(name)
+    if (entry === undefined) moved.set(name, { job, state, by })
+    else entry.by += by
+  }
+
+  const count = (job: string, from: RunState | null, to: RunState | null): void => {
+    if (from === to) return
+    if (from !== null) add(job, from, -1)
+    if (to !== null) add(job, to, 1)
+  }
+
+  const find = (id: string): { run: Run; settledToken: number } | undefined => {
+    const row = statements.byId.get({ id })
+    return row === undefined ? undefined : { run: decodeRun(row), settledToken: row["settled_token"] as number }
+  }
+
+  /** Stores a new run and counts it; `false` when its id, or its key while it is in use, is there. */
+  const insert = (run: Run): boolean => {
+    if (statements.insert.run(encodeRun(run)) === 0) return false
+    count(run.job, null, run.state)
+    return true
+  }
+
+  /** Writes a changed run with all that follows from its new state. */
+  const save = (before: Run, after: Run, settledToken: number, failed: ErrorInfo | null): void => {
+    statements.update.run({ ...encodeRun(after), settledToken })
+    count(after.job, before.state, after.state)
+    if (failed !== null) addAttempt(before, failed)
+    if (after.state === "dead") addLetter(after)
+    if (isFinal(after.state)) endNeeds(after.id, after.job, after.state)
+  }
+
+  const addAttempt = (run: Run, error: ErrorInfo): void => {
+    const attempt: Attempt = {
+      runId: run.id,
+      attempt: run.attempt,
+      token: run.token,
+      node: run.node,
+      startedAt: run.startedAt,
+      endedAt: now(),
+      error,
+    }
+    statements.addAttempt.run({ ...attempt, error: JSON.stringify(error) })
+  }
+
+  const addLetter = (run: Run): void => {
+    statements.addLetter.run({
+      runId: run.id,
+      job: run.job,
+      diedAt: run.endedAt ?? now(),
+      attempt: run.attempt,
+      error: JSON.stringify(run.error),
+    })
+  }
+
+  /** Releases, or skips, what waits for an ended run, and what waits for that. A list, as chains can be long. */
+  const endNeeds = (id: string, job: string, state: RunState): void => {
+    const ended = [{ id, job, state }]
+    for (let need = ended.pop(); need !== undefined; need = ended.pop()) {
+      for (const { run_id } of statements.dependents.all({ id: need.id })) {
+        const found = find(run_id as string)
+        if (found === undefined) continue
+        const after =
+          need.state === "succeeded"
+            ? Transition.needMet(found.run, now())
+            : Transition.needFailed(found.run, `"${need.job}" (run ${need.id}) ended ${need.state}`, now())
+        if (after === null) continue
+        statements.update.run({ ...encodeRun(after), settledToken: found.settledToken })
+        count(after.job, found.run.state, after.state)
+        if (isFinal(after.state)) ended.push({ id: after.id, job: after.job, state: after.state })
+      }
+      // Each need is judged once: gone with the step that ended it.
+      statements.dropDependents.run({ id: need.id })
+    }
+  }
+
+  const transaction = <A>(body: () => A): A => {
+    moved.clear()
+    return database.transaction(() => {
+      const value = body()
+      for (const { job, state, by } of moved.values()) if (by !== 0) statements.count.run({ job, state, count: by })
+      return value
+    })
+  }
+
+  return { database, now, statements, count, find, insert, save, endNeeds, transaction }
+}
+
+// The columns that `encodeRun` fills; `seq` and `settled_token` are the store's own.
+const encodedNames: Readonly<Record<string, true>> = Object.fromEntries(
+  [
+    ...["id", "job", "queue", "state", "priority", "dueAt", "createdAt", "attempt", "attemptMax", "losses", "token"],
+    ...["node", "waitingFor", "startedAt", "startAcknowledged", "endedAt", "key", "expiresAt", "scheduleId"],
+    ...["nominalAt", "chainId", "needs", "replayOf", "reason", "error", "input", "output"],
+  ].map((name) => [name, true]),
+)

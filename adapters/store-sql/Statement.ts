@@ -1,0 +1,55 @@
+// Drizzle writes the SQL, once, when a store is opened; `node:sqlite` runs the prepared statement. Building a
+// query each time costs 65-200 us of CPU, a prepared one 1-6 us, so nothing is built after the start.
+import { is } from "drizzle-orm/entity"
+import { drizzle } from "drizzle-orm/sqlite-proxy"
+import { Param, Placeholder, type SQL, sql } from "drizzle-orm/sql"
+import { SQLiteSyncDialect } from "drizzle-orm/sqlite-core"
+import type { Database, Value } from "./Database.ts"
+
+/** Drizzle's query builder, for its SQL only: it has no connection and runs nothing. */
+export const build = drizzle(() => {
+  throw new Error("This builder has no connection: compile its query with prepare()")
+})
+
+/** A value that is given at each call, by name. */
+export const at = <A = unknown>(name: string): SQL<A> => sql`${sql.placeholder(name)}` as SQL<A>
+
+/** Values by placeholder name. */
+export type Values = Readonly<Record<string, Value>>
+
+/** A prepared statement. */
+export interface Statement {
+  /** Executes it; answers how many rows were changed. */
+  run(values?: Values): number
+  get(values?: Values): Row | undefined
+  all(values?: Values): ReadonlyArray<Row>
+}
+
+/** A row by column name. */
+export type Row = Readonly<Record<string, string | number | null>>
+
+const dialect = new SQLiteSyncDialect()
+
+/** Compiles and prepares a Drizzle query, or an `sql` text of one. */
+export const prepare = (database: Database, query: { getSQL(): SQL } | SQL): Statement => {
+  const { sql: text, params } = dialect.sqlToQuery(query.getSQL())
+  const statement = database.prepare(text)
+  const slots = params.map((param) => {
+    const value = is(param, Param) ? param.value : param
+    return is(value, Placeholder) ? { name: String(value.name) } : { constant: value as Value }
+  })
+  const bind = (values: Values): Array<Value> => {
+    const bound: Array<Value> = []
+    for (const slot of slots) {
+      // A missing name would bind as NULL without a word.
+      if (slot.name !== undefined && values[slot.name] === undefined) throw new Error(`No value for "${slot.name}"`)
+      bound.push(slot.name === undefined ? slot.constant : (values[slot.name] as Value))
+    }
+    return bound
+  }
+  return {
+    run: (values = {}) => Number(statement.run(...bind(values)).changes),
+    get: (values = {}) => statement.get(...bind(values)) as Row | undefined,
+    all: (values = {}) => statement.all(...bind(values)) as unknown as ReadonlyArray<Row>,
+  }
+}

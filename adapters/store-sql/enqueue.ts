@@ -1,0 +1,67 @@
+// Enqueue: new runs into the file, idempotent by id and by key.
+import { and, eq, inArray } from "drizzle-orm"
+import { finalStates, type NewRun, runStates } from "../../core/domain/Run.ts"
+import * as Transition from "../../core/domain/Transition.ts"
+import type { Enqueued } from "../../core/ports/StoreDriver.ts"
+import { checkBatch } from "./limits.ts"
+import type { Session } from "./Session.ts"
+import { runs } from "./schema.ts"
+import { at, build, prepare } from "./Statement.ts"
+
+const openStates = runStates.filter((state) => !(finalStates as ReadonlyArray<string>).includes(state))
+
+/** The part of a store that takes new runs; `store` is for use within a transaction of the caller's. */
+export const makeEnqueue = (session: Session) => {
+  const byKey = prepare(
+    session.database,
+    build
+      .select({ id: runs.id, state: runs.state, dueAt: runs.dueAt })
+      .from(runs)
+      .where(and(eq(runs.job, at("job")), eq(runs.key, at("key")), inArray(runs.state, openStates)))
+      .limit(1),
+  )
+
+  const store = (run: NewRun): Enqueued => {
+    const now = session.now()
+    const needs = [...new Set(run.needs)].map((id) => {
+      const need = session.find(id)?.run
+      if (need === undefined) throw new RangeError(`needs: run "${run.id}" needs "${id}", which is not stored`)
+      return need
+    })
+    const open = needs.filter((need) => need.state !== "succeeded")
+    const row = Transition.enqueued(run, open.length, now)
+    if (!session.insert(row)) return existing(run)
+    const broken = open.find((need) => openStates.includes(need.state) === false)
+    for (const need of broken === undefined ? open : []) {
+      session.statements.addDependent.run({ needId: need.id, runId: run.id })
+    }
+    if (broken !== undefined) {
+      const reason = `"${broken.job}" (run ${broken.id}) ended ${broken.state}`
+      const skipped = Transition.needFailed(row, reason, now)
+      if (skipped !== null) session.save(row, skipped, 0, null)
+      return { id: run.id, result: "created", state: "skipped", dueAt: row.dueAt }
+    }
+    return { id: run.id, result: "created", state: row.state, dueAt: row.dueAt }
+  }
+
+  const existing = (run: NewRun): Enqueued => {
+    const same = session.find(run.id)?.run
+    if (same !== undefined) return { id: same.id, result: "exists", state: same.state, dueAt: same.dueAt }
+    const row = byKey.get({ job: run.job, key: run.key })
+    if (row === undefined) throw new Error(`Run "${run.id}" was refused by the file, and no run of its key is open`)
+    return {
+      id: row["id"] as string,
+      result: "exists",
+      state: row["state"] as Enqueued["state"],
+      dueAt: row["due_at"] as number,
+    }
+  }
+
+  return {
+    store,
+    enqueue: (newRuns: ReadonlyArray<NewRun>): ReadonlyArray<Enqueued> => {
+      checkBatch("runs", newRuns)
+      return session.transaction(() => newRuns.map(store))
+    },
+  }
+}

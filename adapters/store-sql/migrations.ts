@@ -1,0 +1,116 @@
+// Numbered steps that bring a file to the newest schema. `PRAGMA user_version` says how far a file is.
+// A released step never changes; a change of schema is a further step.
+
+/** Step n makes schema version n + 1. */
+export const migrations: ReadonlyArray<string> = [
+  `
+create table runs (
+  seq integer primary key,
+  id text not null,
+  job text not null,
+  queue text not null,
+  state text not null,
+  priority integer not null,
+  due_at integer not null,
+  created_at integer not null,
+  attempt integer not null,
+  attempt_max integer not null,
+  losses integer not null,
+  token integer not null,
+  settled_token integer not null,
+  node text,
+  waiting_for integer not null,
+  started_at integer,
+  start_acknowledged integer not null,
+  ended_at integer,
+  key text,
+  expires_at integer,
+  schedule_id text,
+  nominal_at integer,
+  chain_id text,
+  needs text,
+  replay_of text,
+  reason text,
+  error text,
+  input text,
+  output text
+) strict;
+create unique index runs_id on runs (id);
+create unique index runs_key on runs (job, key) where key is not null
+  and state in ('blocked', 'scheduled', 'ready', 'running', 'retrying');
+create index runs_ready on runs (queue, priority desc, due_at, seq, job) where state = 'ready';
+create index runs_scheduled on runs (due_at) where state = 'scheduled';
+create index runs_retrying on runs (due_at) where state = 'retrying';
+create index runs_running on runs (node) where state = 'running';
+create index runs_expiring on runs (expires_at) where expires_at is not null
+  and state in ('scheduled', 'ready', 'retrying');
+create index runs_chain on runs (chain_id) where chain_id is not null;
+create index runs_job on runs (job, id);
+create index runs_rare on runs (state, id) where state in ('blocked', 'dead', 'cancelled', 'skipped', 'expired');
+create table dependents (
+  need_id text not null,
+  run_id text not null,
+  primary key (need_id, run_id)
+) strict, without rowid;
+create table attempts (
+  seq integer primary key,
+  run_id text not null,
+  attempt integer not null,
+  token integer not null,
+  node text,
+  started_at integer,
+  ended_at integer not null,
+  error text not null
+) strict;
+create index attempts_run on attempts (run_id);
+create table dead_letters (
+  run_id text primary key not null,
+  job text not null,
+  died_at integer not null,
+  attempt integer not null,
+  error text not null,
+  replayed_by text
+) strict;
+create table run_counts (
+  job text not null,
+  state text not null,
+  count integer not null,
+  primary key (job, state)
+) strict, without rowid;
+create table schedules (
+  id text primary key not null,
+  job text not null,
+  trigger text not null,
+  input text,
+  overlap text not null,
+  from_config integer not null,
+  version integer not null,
+  cursor integer not null,
+  next_at integer,
+  paused_at integer,
+  created_at integer not null,
+  last_run_id text
+) strict;
+create index schedules_next on schedules (next_at) where next_at is not null and paused_at is null;
+create index schedules_waiting on schedules (last_run_id) where next_at is null and last_run_id is not null
+  and paused_at is null;
+create table occurrences (
+  schedule_id text not null,
+  at integer not null,
+  last_at integer not null,
+  count integer not null,
+  run_id text,
+  reason text,
+  decided_at integer not null,
+  primary key (schedule_id, at)
+) strict, without rowid;
+create table nodes (
+  id text primary key not null,
+  started_at integer not null,
+  host text not null,
+  pid integer not null,
+  runtime text not null,
+  expires_at integer not null
+) strict;
+`,
+]

@@ -1,0 +1,122 @@
+// Between a run and its row: the one place where JSON, booleans and times are encoded.
+import type { Attempt, ErrorInfo, Run, RunState } from "../../core/domain/Run.ts"
+import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
+import type { Occurrence, OccurrenceReason, Overlap, ScheduleRow, Trigger } from "../../core/domain/Schedule.ts"
+import type { Row, Values } from "./Statement.ts"
+
+const text = (value: Row[string] | undefined): string => value as string
+const textOrNull = (value: Row[string] | undefined): string | null => value as string | null
+const number = (value: Row[string] | undefined): number => value as number
+const numberOrNull = (value: Row[string] | undefined): number | null => value as number | null
+const json = (value: Row[string] | undefined): unknown => JSON.parse(value as string)
+
+/** A run of its row. */
+export const decodeRun = (row: Row): Run => ({
+  id: text(row["id"]),
+  job: text(row["job"]),
+  queue: text(row["queue"]),
+  input: textOrNull(row["input"]),
+  dueAt: number(row["due_at"]),
+  delayMillis: 0,
+  priority: number(row["priority"]),
+  attemptMax: number(row["attempt_max"]),
+  key: textOrNull(row["key"]),
+  expiresAt: numberOrNull(row["expires_at"]),
+  scheduleId: textOrNull(row["schedule_id"]),
+  nominalAt: numberOrNull(row["nominal_at"]),
+  chainId: textOrNull(row["chain_id"]),
+  needs: row["needs"] === null ? [] : (json(row["needs"]) as ReadonlyArray<string>),
+  replayOf: textOrNull(row["replay_of"]),
+  state: text(row["state"]) as RunState,
+  createdAt: number(row["created_at"]),
+  attempt: number(row["attempt"]),
+  losses: number(row["losses"]),
+  token: number(row["token"]),
+  node: textOrNull(row["node"]),
+  waitingFor: number(row["waiting_for"]),
+  startedAt: numberOrNull(row["started_at"]),
+  startAcknowledged: row["start_acknowledged"] === 1,
+  endedAt: numberOrNull(row["ended_at"]),
+  output: textOrNull(row["output"]),
+  error: row["error"] === null ? null : (json(row["error"]) as ErrorInfo),
+  reason: textOrNull(row["reason"]),
+})
+
+/** What a run's row holds of it, by placeholder. */
+export const encodeRun = (run: Run): Values => ({
+  id: run.id,
+  job: run.job,
+  queue: run.queue,
+  state: run.state,
+  priority: run.priority,
+  dueAt: run.dueAt,
+  createdAt: run.createdAt,
+  attempt: run.attempt,
+  attemptMax: run.attemptMax,
+  losses: run.losses,
+  token: run.token,
+  node: run.node,
+  waitingFor: run.waitingFor,
+  startedAt: run.startedAt,
+  startAcknowledged: run.startAcknowledged ? 1 : 0,
+  endedAt: run.endedAt,
+  key: run.key,
+  expiresAt: run.expiresAt,
+  scheduleId: run.scheduleId,
+  nominalAt: run.nominalAt,
+  chainId: run.chainId,
+  needs: run.needs.length === 0 ? null : JSON.stringify(run.needs),
+  replayOf: run.replayOf,
+  reason: run.reason,
+  error: run.error === null ? null : JSON.stringify(run.error),
+  input: run.input,
+  output: run.output,
+})
+
+/** An attempt of its row. */
+export const decodeAttempt = (row: Row): Attempt => ({
+  runId: text(row["run_id"]),
+  attempt: number(row["attempt"]),
+  token: number(row["token"]),
+  node: textOrNull(row["node"]),
+  startedAt: numberOrNull(row["started_at"]),
+  endedAt: number(row["ended_at"]),
+  error: json(row["error"]) as ErrorInfo,
+})
+
+/** A dead letter of its row. */
+export const decodeDeadLetter = (row: Row): DeadLetter => ({
+  runId: text(row["run_id"]),
+  job: text(row["job"]),
+  diedAt: number(row["died_at"]),
+  attempt: number(row["attempt"]),
+  error: json(row["error"]) as ErrorInfo,
+  replayedBy: textOrNull(row["replayed_by"]),
+})
+
+/** A schedule of its row. */
+export const decodeSchedule = (row: Row): ScheduleRow => ({
+  id: text(row["id"]),
+  job: text(row["job"]),
+  trigger: json(row["trigger"]) as Trigger,
+  input: textOrNull(row["input"]),
+  overlap: text(row["overlap"]) as Overlap,
+  fromConfig: row["from_config"] === 1,
+  version: number(row["version"]),
+  cursor: number(row["cursor"]),
+  nextAt: numberOrNull(row["next_at"]),
+  pausedAt: numberOrNull(row["paused_at"]),
+  createdAt: number(row["created_at"]),
+  lastRunId: textOrNull(row["last_run_id"]),
+})
+
+/** An occurrence of its row. */
+export const decodeOccurrence = (row: Row): Occurrence => ({
+  scheduleId: text(row["schedule_id"]),
+  at: number(row["at"]),
+  lastAt: number(row["last_at"]),
+  count: number(row["count"]),
+  runId: textOrNull(row["run_id"]),
+  reason: textOrNull(row["reason"]) as OccurrenceReason | null,
+  decidedAt: number(row["decided_at"]),
+})

@@ -1,0 +1,114 @@
+// The tables, as Drizzle knows them: the source of every column name in this folder's statements.
+// The SQL that makes them is in migrations.ts; a test compares the two. Times are epoch milliseconds.
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core"
+
+/** One row a run. Narrow columns first, so that a scan never follows the overflow pages of a payload. */
+export const runs = sqliteTable("runs", {
+  seq: integer("seq").primaryKey(),
+  id: text("id").notNull(),
+  job: text("job").notNull(),
+  queue: text("queue").notNull(),
+  state: text("state").notNull(),
+  priority: integer("priority").notNull(),
+  dueAt: integer("due_at").notNull(),
+  createdAt: integer("created_at").notNull(),
+  attempt: integer("attempt").notNull(),
+  attemptMax: integer("attempt_max").notNull(),
+  losses: integer("losses").notNull(),
+  token: integer("token").notNull(),
+  /** The latest token under which an outcome was applied: what makes a repeated settlement harmless. */
+  settledToken: integer("settled_token").notNull(),
+  node: text("node"),
+  waitingFor: integer("waiting_for").notNull(),
+  startedAt: integer("started_at"),
+  startAcknowledged: integer("start_acknowledged").notNull(),
+  endedAt: integer("ended_at"),
+  key: text("key"),
+  expiresAt: integer("expires_at"),
+  scheduleId: text("schedule_id"),
+  nominalAt: integer("nominal_at"),
+  chainId: text("chain_id"),
+  needs: text("needs"),
+  replayOf: text("replay_of"),
+  reason: text("reason"),
+  error: text("error"),
+  input: text("input"),
+  output: text("output"),
+})
+
+/** Who waits for whom, read when a needed run ends. */
+export const dependents = sqliteTable(
+  "dependents",
+  { needId: text("need_id").notNull(), runId: text("run_id").notNull() },
+  (table) => [primaryKey({ columns: [table.needId, table.runId] })],
+)
+
+/** Failed, lost and timed-out attempts. */
+export const attempts = sqliteTable("attempts", {
+  seq: integer("seq").primaryKey(),
+  runId: text("run_id").notNull(),
+  attempt: integer("attempt").notNull(),
+  token: integer("token").notNull(),
+  node: text("node"),
+  startedAt: integer("started_at"),
+  endedAt: integer("ended_at").notNull(),
+  error: text("error").notNull(),
+})
+
+/** One row a dead run, until it is dropped. */
+export const deadLetters = sqliteTable("dead_letters", {
+  runId: text("run_id").primaryKey(),
+  job: text("job").notNull(),
+  diedAt: integer("died_at").notNull(),
+  attempt: integer("attempt").notNull(),
+  error: text("error").notNull(),
+  replayedBy: text("replayed_by"),
+})
+
+/** How many runs of a job are in a state, kept with every change. */
+export const runCounts = sqliteTable(
+  "run_counts",
+  { job: text("job").notNull(), state: text("state").notNull(), count: integer("count").notNull() },
+  (table) => [primaryKey({ columns: [table.job, table.state] })],
+)
+
+/** Schedules and where they stand. */
+export const schedules = sqliteTable("schedules", {
+  id: text("id").primaryKey(),
+  job: text("job").notNull(),
+  trigger: text("trigger").notNull(),
+  input: text("input"),
+  overlap: text("overlap").notNull(),
+  fromConfig: integer("from_config").notNull(),
+  version: integer("version").notNull(),
+  cursor: integer("cursor").notNull(),
+  nextAt: integer("next_at"),
+  pausedAt: integer("paused_at"),
+  createdAt: integer("created_at").notNull(),
+  lastRunId: text("last_run_id"),
+})
+
+/** The ledger: what became of each instant of a schedule. */
+export const occurrences = sqliteTable(
+  "occurrences",
+  {
+    scheduleId: text("schedule_id").notNull(),
+    at: integer("at").notNull(),
+    lastAt: integer("last_at").notNull(),
+    count: integer("count").notNull(),
+    runId: text("run_id"),
+    reason: text("reason"),
+    decidedAt: integer("decided_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.scheduleId, table.at] })],
+)
+
+/** Engine processes and their leases. */
+export const nodes = sqliteTable("nodes", {
+  id: text("id").primaryKey(),
+  startedAt: integer("started_at").notNull(),
+  host: text("host").notNull(),
+  pid: integer("pid").notNull(),
+  runtime: text("runtime").notNull(),
+  expiresAt: integer("expires_at").notNull(),
+})

@@ -1,0 +1,156 @@
+// What happens to runs beside their happy path: reclaim, cancel, dead letters, prune.
+import { and, desc, eq, isNull, lt, type SQL, sql } from "drizzle-orm"
+import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
+import type { ErrorInfo, Run } from "../../core/domain/Run.ts"
+import * as Transition from "../../core/domain/Transition.ts"
+import type { Cancelled, Reclaimed, Replayed } from "../../core/ports/StoreDriver.ts"
+import { batchMax, checkBatch, checkLimit, pageMax } from "./limits.ts"
+import { decodeDeadLetter, decodeRun } from "./rows.ts"
+import type { Session } from "./Session.ts"
+import { deadLetters, runs } from "./schema.ts"
+import { at, build, prepare } from "./Statement.ts"
+
+/** The part of a store that mends, ends and removes runs. */
+export const makeUpkeep = (session: Session) => {
+  const { database, now } = session
+  const orphans = prepare(
+    database,
+    sql`select * from runs indexed by runs_running where state = 'running' and node <> ${at("self")}
+      and not exists (select 1 from nodes where nodes.id = runs.node and nodes.expires_at > ${at("now")})
+      limit ${at("limit")}`,
+  )
+  const forgetNodes = prepare(
+    database,
+    sql`delete from nodes where expires_at <= ${at("now")} and id <> ${at("self")}
+      and not exists (select 1 from runs indexed by runs_running where state = 'running' and runs.node = nodes.id)`,
+  )
+  const letter = prepare(
+    database,
+    build
+      .select()
+      .from(deadLetters)
+      .where(eq(deadLetters.runId, at("id"))),
+  )
+  const markReplayed = prepare(
+    database,
+    build
+      .update(deadLetters)
+      .set({ replayedBy: at<string>("newId") })
+      .where(eq(deadLetters.runId, at("id"))),
+  )
+  const dropLetter = prepare(database, build.delete(deadLetters).where(eq(deadLetters.runId, at("id"))))
+  const letterPage = (where: SQL | undefined) =>
+    prepare(
+      database,
+      build.select().from(deadLetters).where(where).orderBy(desc(deadLetters.runId)).limit(at<number>("limit") as never),
+    )
+  const open = isNull(deadLetters.replayedBy)
+  const older = lt(deadLetters.runId, at("before"))
+  const pages = {
+    all: letterPage(and(open, older)),
+    ofJob: letterPage(and(open, older, eq(deadLetters.job, at("job")))),
+  }
+  const prunable = prepare(
+    database,
+    sql`select seq, id, job, state from runs where ended_at < ${at("before")}
+      and not exists (select 1 from dead_letters where run_id = runs.id and replayed_by is null)
+      and not exists (select 1 from schedules where last_run_id = runs.id)
+      and (chain_id is null or not exists (select 1 from runs as mate where mate.chain_id = runs.chain_id
+        and mate.state in ('blocked', 'scheduled', 'ready', 'running', 'retrying')))
+      order by seq limit ${at("limit")}`,
+  )
+  const forget = [
+    prepare(database, build.delete(runs).where(eq(runs.id, at("id")))),
+    prepare(database, sql`delete from attempts where run_id = ${at("id")}`),
+    dropLetter,
+  ]
+  const forgetOccurrences = prepare(
+    database,
+    sql`delete from occurrences where decided_at < ${at("before")} and (run_id is null
+      or not exists (select 1 from runs where runs.id = occurrences.run_id))`,
+  )
+
+  const reclaimOne = (run: Run, settledToken: number): Reclaimed | null => {
+    const error: ErrorInfo = {
+      name: "LeaseLost",
+      message: `Node "${run.node}" was lost while it carried the run`,
+      kind: "lost",
+    }
+    const after = Transition.lost(run, error, now())
+    if (after === null) return null
+    // An attempt that was given back leaves no row, or the next one would carry the same number.
+    session.save(run, after, settledToken, after.state === "ready" ? null : error)
+    return { id: run.id, job: run.job, state: after.state, node: run.node ?? "", attempt: run.attempt }
+  }
+
+  const replayOne = (runId: string, newId: string): Replayed => {
+    const row = letter.get({ id: runId })
+    if (row === undefined) return { runId, newRunId: null, result: "unknown" }
+    const replayedBy = row["replayed_by"]
+    if (replayedBy !== null) return { runId, newRunId: replayedBy as string, result: "exists" }
+    const dead = session.find(runId)?.run
+    if (dead === undefined) return { runId, newRunId: null, result: "unknown" }
+    const run = Transition.replay(dead, newId, now())
+    if (!session.insert(run)) throw new RangeError(`newIds: run "${newId}" is there already`)
+    markReplayed.run({ id: runId, newId })
+    return { runId, newRunId: newId, result: "created" }
+  }
+
+  return {
+    reclaim: (self: string, limit: number): ReadonlyArray<Reclaimed> => {
+      checkLimit("limit", limit, batchMax)
+      return session.transaction(() => {
+        const taken = orphans.all({ self, now: now(), limit }).flatMap((row) => {
+          const reclaimed = reclaimOne(decodeRun(row), row["settled_token"] as number)
+          return reclaimed === null ? [] : [reclaimed]
+        })
+        forgetNodes.run({ now: now(), self })
+        return taken
+      })
+    },
+    cancel: (ids: ReadonlyArray<string>, reason: string): ReadonlyArray<Cancelled> => {
+      checkBatch("ids", ids)
+      return session.transaction(() =>
+        ids.map((id): Cancelled => {
+          const found = session.find(id)
+          if (found === undefined) return { id, result: "unknown" }
+          const after = Transition.cancelled(found.run, reason, now())
+          if (after === null) return { id, result: "final" }
+          session.save(found.run, after, found.settledToken, null)
+          return { id, result: "cancelled" }
+        }),
+      )
+    },
+    deadLetters: (filter: {
+      readonly job?: string
+      readonly before?: string
+      readonly limit: number
+    }): ReadonlyArray<DeadLetter> => {
+      checkLimit("limit", filter.limit, pageMax)
+      // Every id sorts below this one.
+      const values = { before: filter.before ?? "\u{10ffff}", limit: filter.limit }
+      const rows = filter.job === undefined ? pages.all.all(values) : pages.ofJob.all({ ...values, job: filter.job })
+      return rows.map(decodeDeadLetter)
+    },
+    replay: (runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): ReadonlyArray<Replayed> => {
+      checkBatch("runIds", runIds)
+      return session.transaction(() => runIds.map((id, index) => replayOne(id, newIds[index] as string)))
+    },
+    drop: (runIds: ReadonlyArray<string>): number => {
+      checkBatch("runIds", runIds)
+      return session.transaction(() => runIds.reduce((dropped, id) => dropped + dropLetter.run({ id }), 0))
+    },
+    prune: (before: number, limit: number): number => {
+      checkLimit("limit", limit, batchMax)
+      return session.transaction(() => {
+        const gone = prunable.all({ before, limit })
+        for (const row of gone) {
+          for (const statement of forget) statement.run({ id: row["id"] as string })
+          session.count(row["job"] as string, row["state"] as Run["state"], null)
+        }
+        forgetOccurrences.run({ before })
+        return gone.length
+      })
+    },
+  }
+}

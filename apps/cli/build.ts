@@ -1,0 +1,39 @@
+// Builds what npm gets: `dist/` with JavaScript, declarations and a manifest of its own. Runtimes refuse
+// TypeScript inside node_modules, so the entries that point at sources here point at JavaScript there.
+import { execFileSync } from "node:child_process"
+import { copyFileSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const root = new URL("../../", import.meta.url)
+const at = (path: string): string => fileURLToPath(new URL(path, root))
+
+type Manifest = {
+  readonly exports: Readonly<Record<string, string>>
+  readonly [field: string]: unknown
+}
+const manifest = JSON.parse(readFileSync(at("package.json"), "utf8")) as Manifest
+
+// `./core/mod.ts` is built to `./core/mod.js` beside `./core/mod.d.ts`; other targets are shipped as they are.
+const entry = (source: string): string | { types: string; default: string } =>
+  source.endsWith(".ts")
+    ? { types: source.replace(/\.ts$/, ".d.ts"), default: source.replace(/\.ts$/, ".js") }
+    : source
+
+const kept = ["name", "version", "description", "license", "type", "engines", "bin", "dependencies"]
+
+rmSync(at("dist"), { recursive: true, force: true })
+execFileSync(at("node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: at("."), stdio: "inherit" })
+
+// A TypeScript twin is compiled to this very name; without one the launcher is JavaScript already.
+const launcher = "apps/cli/bin.js"
+if (existsSync(at(launcher))) cpSync(at(launcher), at(`dist/${launcher}`))
+for (const file of ["LICENSE", "README.md"])
+  if (existsSync(at(file))) copyFileSync(at(file), at(`dist/${file}`))
+
+const published = {
+  ...Object.fromEntries(kept.map((field) => [field, manifest[field]])),
+  exports: Object.fromEntries(
+    Object.entries(manifest.exports).map(([name, source]) => [name, entry(source)]),
+  ),
+}
+writeFileSync(at("dist/package.json"), `${JSON.stringify(published, null, 2)}\n`)

@@ -1,0 +1,51 @@
+// `uhrwerk dead ...`: dead letters, to read, to replay, to drop.
+import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
+import { makeIds } from "../../core/domain/Ids.ts"
+import { dateOf, printRows } from "./format.ts"
+import { type Command, limitOf, notFound, only, storeCommand } from "./open.ts"
+import { runCommands } from "./runs.ts"
+
+/** The commands by their words. */
+export const deadCommands: Readonly<Record<string, Command>> = {
+  "dead list": storeCommand(
+    "dead list [--job J] [--limit N] [--before ID]",
+    "dead letters, newest first",
+    async (store, _args, flags) => {
+      const limit = limitOf(flags)
+      const rows = await store.deadLetters({
+        limit,
+        ...(flags.job === undefined ? {} : { job: flags.job }),
+        ...(flags.before === undefined ? {} : { before: flags.before }),
+      })
+      printRows(flags, rows, {
+        id: (letter: DeadLetter) => letter.runId,
+        job: (letter: DeadLetter) => letter.job,
+        died: (letter: DeadLetter) => dateOf(letter.diedAt),
+        attempts: (letter: DeadLetter) => String(letter.attempt),
+        error: (letter: DeadLetter) => `${letter.error.name}: ${letter.error.message}`,
+      })
+      if (rows.length === limit) console.error(`More: --before ${rows[rows.length - 1]?.runId}`)
+    },
+  ),
+  "dead show": { ...(runCommands["run show"] as Command), usage: "dead show ID", about: "a dead run with its attempts" },
+  "dead replay": storeCommand("dead replay ID", "run a dead run's work again, as a new run", async (store, args) => {
+    const id = only(args, "dead letter's id")
+    const ids = makeIds(
+      () => Date.now(),
+      () => crypto.getRandomValues(new Int32Array(1))[0] ?? 0,
+    )
+    const [answer] = await store.replay([id], [ids()])
+    if (answer === undefined || answer.newRunId === null) throw notFound("dead letter", id)
+    console.error(
+      answer.result === "exists"
+        ? `Run ${id} was replayed before, as run ${answer.newRunId}.`
+        : `Run ${id} is replayed as run ${answer.newRunId}; an engine on this store starts it within a second.`,
+    )
+    console.log(answer.newRunId)
+  }),
+  "dead drop": storeCommand("dead drop ID", "remove a dead letter for good", async (store, args) => {
+    const id = only(args, "dead letter's id")
+    if ((await store.drop([id])) === 0) throw notFound("dead letter", id)
+    console.error(`The letter of run ${id} is dropped.`)
+  }),
+}

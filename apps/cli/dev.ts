@@ -1,0 +1,110 @@
+// `uhrwerk dev`: an engine with its worker in this process, over the config's store, printing what happens.
+// The first Ctrl-C drains, a second one stops at once; nothing is lost either way.
+import type { EngineEvent } from "../../core/observe/Event.ts"
+import { checkConfig } from "../sdk/config.ts"
+import { startProject } from "../sdk/engine.ts"
+import { runtimeName } from "../sdk/runtime.ts"
+import { UsageError } from "./errors.ts"
+import { paint, plain, spanOf, timeOf } from "./format.ts"
+import { triggerText } from "./jobs.ts"
+import { loadConfig } from "./loadConfig.ts"
+import type { Command } from "./open.ts"
+
+/** The command. */
+export const dev: Command = {
+  usage: "dev [CONFIG]",
+  about: "run a project here: engine and worker in one process",
+  run: async (args) => {
+    if (args.length > 1) throw new UsageError("This command takes one config file")
+    const stop = signals()
+    const project = await checkConfig(await loadConfig(args[0]))
+    const engine = await startProject(project, { onEvent: print })
+    say(`uhrwerk on ${runtimeName()}, storage ${project.storage.name}, ${project.slots} slots, process ${process.pid}`)
+    for (const name of project.book.jobs.keys()) {
+      const starts = project.schedules.filter(({ job }) => job === name).map(({ trigger }) => triggerText(trigger))
+      say(`  ${name}: ${starts.join("; ") || "when sent"}`)
+    }
+    await stop.asked
+    const { carried } = engine.load()
+    say(
+      `Draining: ${carried} ${carried === 1 ? "run" : "runs"} in hand, at most ${spanOf(project.graceMillis)}. Ctrl-C again stops at once.`,
+    )
+    await engine.stop()
+    say("Stopped. Nothing was lost: what was not finished goes on at the next start.")
+    stop.done()
+    return 0
+  },
+}
+
+// npm and the terminal both pass a Ctrl-C on, so one press may arrive twice.
+const samePressMillis = 300
+
+const signals = (): { readonly asked: Promise<void>; readonly done: () => void } => {
+  let first: number | undefined
+  let ask = () => {}
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve
+  })
+  const names = ["SIGINT", "SIGTERM"] as const
+  const hear = names.map((name) => (): void => {
+    if (first === undefined) {
+      first = Date.now()
+      ask()
+    } else if (Date.now() - first > samePressMillis) {
+      say("Stopped at once. What was running starts again at the next start.")
+      process.exit(name === "SIGINT" ? 130 : 143)
+    }
+  })
+  names.forEach((name, index) => process.on(name, hear[index] as () => void))
+  return { asked, done: () => names.forEach((name, index) => process.off(name, hear[index] as () => void)) }
+}
+
+const say = (line: string): void => console.log(line)
+
+const line = (colour: Parameters<typeof paint>[0], mark: string, text: string, at = Date.now()): void =>
+  say(`${paint("grey", timeOf(at))}  ${paint(colour, mark)} ${text}`)
+
+const print = (event: EngineEvent): void => {
+  switch (event.kind) {
+    case "started": {
+      const { job, id, attempt, attemptMax } = event.run
+      const try_ = attempt > 1 ? `, attempt ${attempt} of ${attemptMax}` : ""
+      const late = spanOf(Math.max(0, event.latenessMillis))
+      return line("blue", ">", `${paint("bold", job)} started${try_}, ${late} late  ${paint("grey", id)}`, event.at)
+    }
+    case "ended":
+      return printEnd(event)
+    case "log":
+      return line("grey", "|", `${event.run.job}: ${plain(event.line, 500)}`)
+    case "stale":
+      return line("yellow", "!", `${event.run.job}: the outcome came too late and was not applied  ${event.run.id}`)
+    case "reclaimed":
+      return line("yellow", "!", `${event.job}: taken back from a lost node, now ${event.state}  ${event.id}`)
+    case "occurrence":
+      return line("yellow", "-", `${event.scheduleId}: ${event.count} skipped (${event.reason}), for ${timeOf(event.at)}`)
+    case "leaseLost":
+      return line("red", "!", `This node lost its lease; its runs were stopped and start again elsewhere`)
+    case "trouble":
+      return line("red", "!", `Cannot ${event.doing}: ${plain(event.error, 500)}`)
+  }
+}
+
+const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>): void => {
+  const job = paint("bold", event.run.job)
+  const took = spanOf(event.durationMillis)
+  const why = event.error === null ? "" : `: ${plain(`${event.error.name}: ${event.error.message}`)}`
+  const attempt = `attempt ${event.run.attempt} of ${event.run.attemptMax}`
+  const again = event.dueAt === null ? "" : `, again at ${timeOf(event.dueAt)}`
+  switch (event.state) {
+    case "succeeded":
+      return line("green", "+", `${job} succeeded in ${took}${event.output === null ? "" : `: ${plain(event.output, 100)}`}`)
+    case "retrying":
+      return line("yellow", "~", `${job} failed in ${took} (${attempt})${why}${again}`)
+    case "dead":
+      return line("red", "x", `${job} is dead after ${attempt}${why}\n    uhrwerk dead show ${event.run.id}`)
+    case "scheduled":
+      return line("yellow", "~", `${job} snoozed after ${took}${again}`)
+    default:
+      return line("yellow", "-", `${job} is ${event.state} after ${took}${why}`)
+  }
+}

@@ -1,0 +1,69 @@
+// How things look in a terminal: times with their zone, durations, tables that fit, colours where wanted.
+import { UsageError } from "./errors.ts"
+import type { Flags } from "./open.ts"
+
+const timeFormat = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+  timeZoneName: "short",
+})
+const dayFormat = new Intl.DateTimeFormat("sv-SE", { year: "numeric", month: "2-digit", day: "2-digit" })
+
+/** Local time of day with its zone: `14:03:05.012 CET`. */
+export const timeOf = (millis: number): string => timeFormat.format(millis)
+
+/** Local date and time with its zone; `-` for none. */
+export const dateOf = (millis: number | null): string =>
+  millis === null ? "-" : `${dayFormat.format(millis)} ${timeFormat.format(millis)}`
+
+/** A span as people say it: `8 ms`, `1.2 s`, `3 min`, `2 h`, `4 d`. */
+export const spanOf = (millis: number): string => {
+  if (millis < 1) return `${millis.toFixed(1)} ms`
+  if (millis < 1000) return `${Math.round(millis)} ms`
+  if (millis < 120_000) return `${(millis / 1000).toFixed(1)} s`
+  if (millis < 7_200_000) return `${Math.round(millis / 60_000)} min`
+  return millis < 172_800_000 ? `${Math.round(millis / 3_600_000)} h` : `${Math.round(millis / 86_400_000)} d`
+}
+
+const colours = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const
+
+/** Colours a text when stdout is a terminal and NO_COLOR is not set. */
+export const paint = (colour: keyof typeof colours, text: string): string =>
+  process.stdout.isTTY && !process.env["NO_COLOR"] ? `\u001b[${colours[colour]}m${text}\u001b[0m` : text
+
+/** Text without control characters, so that data cannot steer the terminal; at most `max` characters. */
+export const plain = (text: string, max = 200): string => {
+  // eslint-disable-next-line no-control-regex
+  const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ")
+  return clean.length > max ? `${clean.slice(0, max - 1)}…` : clean
+}
+
+/** Prints rows as `--output` says: an aligned table, JSON, or a line of JSON each. */
+export const printRows = (
+  flags: Flags,
+  rows: ReadonlyArray<object>,
+  columns: Readonly<Record<string, (row: never) => string>>,
+): void => {
+  const format = flags.output ?? "table"
+  if (format === "json") return console.log(JSON.stringify(rows, null, 2))
+  if (format === "ndjson") {
+    for (const row of rows) console.log(JSON.stringify(row))
+    return
+  }
+  if (format !== "table") throw new UsageError(`--output ${format} is none of table, json, ndjson`)
+  const names = Object.keys(columns)
+  const cells = rows.map((row) => names.map((name) => plain(columns[name]?.(row as never) ?? "", 80)))
+  const widths = names.map((name, column) => Math.max(name.length, ...cells.map((line) => (line[column] ?? "").length)))
+  const print = (line: ReadonlyArray<string>): void =>
+    console.log(line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd())
+  print(names.map((name) => name.toUpperCase()))
+  cells.forEach(print)
+}
+
+/** Prints one thing, field by field. */
+export const printFields = (fields: Readonly<Record<string, string>>): void => {
+  const width = Math.max(...Object.keys(fields).map((name) => name.length))
+  for (const [name, value] of Object.entries(fields)) console.log(`${name.padEnd(width)}  ${value}`)
+}

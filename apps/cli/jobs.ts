@@ -1,0 +1,89 @@
+// `uhrwerk job list`, `schedule list`, `occurrence list`: what there is, when it starts next, and what became of it.
+import type { Occurrence, ScheduleRow, Trigger } from "../../core/domain/Schedule.ts"
+import { dateOf, printRows, spanOf } from "./format.ts"
+import { type Command, limitOf, storeCommand } from "./open.ts"
+
+interface JobLine {
+  readonly job: string
+  readonly schedules: ReadonlyArray<ScheduleRow>
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** The commands by their words. */
+export const jobCommands: Readonly<Record<string, Command>> = {
+  "job list": storeCommand("job list", "jobs with their schedules and counts", async (store, _args, flags) => {
+    const lines = new Map<string, JobLine>()
+    const line = (job: string): JobLine => {
+      const known = lines.get(job) ?? { job, schedules: [], counts: {} }
+      lines.set(job, known)
+      return known
+    }
+    for (const { job, state, count } of await store.counts()) {
+      const known = line(job)
+      lines.set(job, { ...known, counts: { ...known.counts, [state]: count } })
+    }
+    for (const schedule of await store.schedules()) {
+      const known = line(schedule.job)
+      lines.set(schedule.job, { ...known, schedules: [...known.schedules, schedule] })
+    }
+    const of = (...states: ReadonlyArray<string>) => (row: JobLine) =>
+      String(states.reduce((sum, state) => sum + (row.counts[state] ?? 0), 0))
+    printRows(flags, [...lines.values()].sort((a, b) => (a.job < b.job ? -1 : 1)), {
+      job: (row: JobLine) => row.job,
+      starts: (row: JobLine) => row.schedules.map(({ trigger }) => triggerText(trigger)).join("; ") || "when sent",
+      next: (row: JobLine) => dateOf(least(row.schedules)),
+      waiting: of("blocked", "scheduled", "ready", "retrying"),
+      running: of("running"),
+      succeeded: of("succeeded"),
+      dead: of("dead"),
+      other: of("cancelled", "skipped", "expired"),
+    })
+  }),
+  "schedule list": storeCommand("schedule list", "schedules and their next instants", async (store, _args, flags) => {
+    printRows(flags, await store.schedules(), {
+      id: (row: ScheduleRow) => row.id,
+      job: (row: ScheduleRow) => row.job,
+      starts: (row: ScheduleRow) => triggerText(row.trigger),
+      next: (row: ScheduleRow) => (row.pausedAt === null ? dateOf(row.nextAt) : `paused ${dateOf(row.pausedAt)}`),
+      overlap: (row: ScheduleRow) => row.overlap,
+    })
+  }),
+  "occurrence list": storeCommand(
+    "occurrence list [--schedule ID] [--limit N]",
+    "what became of each instant",
+    async (store, _args, flags) => {
+      const limit = limitOf(flags)
+      const rows = await store.occurrences({
+        limit,
+        ...(flags.schedule === undefined ? {} : { scheduleId: flags.schedule }),
+      })
+      printRows(flags, rows, {
+        at: (row: Occurrence) => dateOf(row.at),
+        schedule: (row: Occurrence) => row.scheduleId,
+        became: (row: Occurrence) => row.runId ?? `${row.reason}${row.count > 1 ? ` (${row.count} instants)` : ""}`,
+        late: (row: Occurrence) => spanOf(Math.max(0, row.decidedAt - row.at)),
+      })
+    },
+  ),
+}
+
+const least = (schedules: ReadonlyArray<ScheduleRow>): number | null =>
+  schedules.reduce<number | null>(
+    (found, { nextAt, pausedAt }) =>
+      nextAt === null || pausedAt !== null ? found : Math.min(found ?? nextAt, nextAt),
+    null,
+  )
+
+/** A trigger in words. */
+export const triggerText = (trigger: Trigger): string => {
+  switch (trigger.kind) {
+    case "cron":
+      return `cron ${trigger.expression} ${trigger.zone}`
+    case "every":
+      return `every ${spanOf(trigger.periodMillis)}`
+    case "after":
+      return `${spanOf(trigger.delayMillis)} after its end`
+    case "at":
+      return `once, ${dateOf(trigger.at)}`
+  }
+}

@@ -1,0 +1,83 @@
+// The command line: finds the command, runs it, and turns what goes wrong into a clear text and an exit code.
+// Data goes to stdout, messages to stderr.
+import { pathToFileURL } from "node:url"
+import { parseArgs } from "node:util"
+import { deadCommands } from "./dead.ts"
+import { dev } from "./dev.ts"
+import { complain, exitCodes, UsageError } from "./errors.ts"
+import { jobCommands } from "./jobs.ts"
+import type { Command } from "./open.ts"
+import { runCommands } from "./runs.ts"
+
+const version = "0.1.0"
+
+/** All commands by their words. */
+const commands: Readonly<Record<string, Command>> = {
+  dev,
+  ...runCommands,
+  ...jobCommands,
+  ...deadCommands,
+}
+
+const options = {
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+  storage: { type: "string" },
+  output: { type: "string", short: "o" },
+  state: { type: "string" },
+  job: { type: "string" },
+  limit: { type: "string" },
+  before: { type: "string" },
+  schedule: { type: "string" },
+  reason: { type: "string" },
+} as const
+
+const help = (): string => {
+  const width = Math.max(...Object.values(commands).map(({ usage }) => usage.length))
+  const lines = Object.values(commands).map(({ usage, about }) => `  uhrwerk ${usage.padEnd(width)}  ${about}`)
+  return [
+    "Usage: uhrwerk COMMAND [options]",
+    "",
+    ...lines,
+    "",
+    "Options:",
+    "  --storage sqlite:FILE    which store to look at; default: $UHRWERK_STORAGE, the config's, or uhrwerk.db",
+    "  -o, --output FORMAT      table (default), json or ndjson",
+    "  -h, --help   -v, --version",
+    "",
+    `Exit codes: ${Object.entries(exitCodes)
+      .map(([name, code]) => `${code} ${name}`)
+      .join(", ")}, 130 stopped at once.`,
+  ].join("\n")
+}
+
+/** Runs one command line; sets the process's exit code. */
+export const main = async (args: ReadonlyArray<string>): Promise<void> => {
+  try {
+    const { values, positionals } = parse(args)
+    if (values.version === true) return console.log(version)
+    const words = positionals.slice(0, 2).join(" ")
+    const name = [words, positionals[0] ?? ""].find((each) => Object.hasOwn(commands, each))
+    if (values.help === true || positionals.length === 0) {
+      console.log(help())
+      return
+    }
+    const command = name === undefined ? undefined : commands[name]
+    if (name === undefined || command === undefined) throw new UsageError(`"${words}" is no command`)
+    process.exitCode = await command.run(positionals.slice(name.split(" ").length), values)
+  } catch (error) {
+    process.exitCode = complain(error)
+  }
+}
+
+const parse = (args: ReadonlyArray<string>) => {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+// Also the script itself: `node apps/cli/main.ts dev`.
+const script = process.argv[1]
+if (script !== undefined && import.meta.url === pathToFileURL(script).href) await main(process.argv.slice(2))

@@ -1,0 +1,81 @@
+// What the object commands share: which store they look at, and a driver to look at it beside a running engine.
+import * as Result from "effect/Result"
+import { sqliteDriver } from "../../adapters/store-sql/sqlite.ts"
+import { NotFound } from "../../core/domain/Errors.ts"
+import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { parseStorage, type Storage } from "../sdk/storage.ts"
+import { UsageError } from "./errors.ts"
+import { findConfig, loadConfig } from "./loadConfig.ts"
+
+/** A command's options, as far as they are given. */
+export interface Flags {
+  readonly storage?: string
+  readonly output?: string
+  readonly state?: string
+  readonly job?: string
+  readonly limit?: string
+  readonly before?: string
+  readonly schedule?: string
+  readonly reason?: string
+}
+
+/** A command. */
+export interface Command {
+  readonly usage: string
+  readonly about: string
+  /** Answers the exit code. */
+  readonly run: (args: ReadonlyArray<string>, flags: Flags) => Promise<number>
+}
+
+/** A command over an opened store, which is closed afterwards. */
+export const storeCommand = (
+  usage: string,
+  about: string,
+  run: (store: StoreDriver, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>,
+): Command => ({
+  usage,
+  about,
+  run: async (args, flags) => {
+    const file = await storeFile(flags)
+    // Beside a running engine: SQLite's own locks keep both safe, and the engine looks at least once a second.
+    const store = sqliteDriver({ file, role: "tool", create: false, now: () => Date.now() })
+    try {
+      return (await run(store, args, flags)) ?? 0
+    } finally {
+      await store.close()
+    }
+  },
+})
+
+const storeFile = async (flags: Flags): Promise<string> => {
+  const said = flags.storage ?? process.env["UHRWERK_STORAGE"]
+  const storage = said ?? (findConfig() === undefined ? undefined : (await loadConfig(undefined)).storage)
+  const { file, name } = Result.getOrThrow(parseStorage(storage as Storage | undefined))
+  if (file === null) throw new UsageError(`Storage "${name}" lives in the engine's process: it cannot be looked at from here`)
+  return file
+}
+
+/** The one argument that a command needs. */
+export const only = (args: ReadonlyArray<string>, what: string): string => {
+  const [value, ...more] = args
+  if (value === undefined || more.length > 0) throw new UsageError(`This command takes one ${what}`)
+  return value
+}
+
+/** How many rows to show: 1 to 200, default 20. */
+export const limitOf = (flags: Flags): number => {
+  const limit = flags.limit === undefined ? 20 : Number(flags.limit)
+  if (!Number.isInteger(limit) || limit < 1 || limit > 200) {
+    throw new UsageError(`--limit ${flags.limit} is not a whole number from 1 to 200`)
+  }
+  return limit
+}
+
+/** The refusal of an id that is not there. */
+export const notFound = (what: string, id: string): NotFound =>
+  new NotFound({
+    id,
+    field: what,
+    reason: `there is no ${what} "${id}" in this store`,
+    next: `List what there is: uhrwerk ${what === "dead letter" ? "dead" : what} list`,
+  })

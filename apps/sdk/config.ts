@@ -1,0 +1,140 @@
+// From what people write to what the engine is told: names, times and limits are checked here, all before
+// anything is opened, and each refusal names its field.
+import * as Result from "effect/Result"
+import { InvalidInput, type InvalidSchedule, type Refusal } from "../../core/domain/Errors.ts"
+import { type JobBook, type Job as CoreJob, parseJobs, parseName } from "../../core/domain/Job.ts"
+import { encodePayload } from "../../core/domain/Payload.ts"
+import { parseRetry } from "../../core/domain/RetryPolicy.ts"
+import type { NewSchedule } from "../../core/domain/Schedule.ts"
+import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
+import { checkInput } from "./input.ts"
+import type { Job } from "./job.ts"
+import { parseStorage, type Storage } from "./storage.ts"
+import type { TriggerSpec } from "./triggers.ts"
+
+/** A project: its jobs, and where and how they run. */
+export interface Config {
+  readonly jobs: ReadonlyArray<Job<any, any>>
+  /** `"sqlite:FILE"` (default `"sqlite:uhrwerk.db"`) or `"memory:"`; an object opens a store of your own. */
+  readonly storage?: Storage
+  readonly worker?: {
+    /** Runs at once, 1 to 10,000; default 10. */
+    readonly concurrency?: number
+  }
+  /** How long a stop waits for running handlers; default `"30s"`. */
+  readonly grace?: TimeSpan
+  /** How long ended runs are kept; default `"30d"`. */
+  readonly retention?: TimeSpan
+  /** For how long a node's lease holds without renewal, 1 s to 10 min; default `"5s"`. */
+  readonly lease?: TimeSpan
+  /** The longest that waiting work goes unnoticed if a hint is lost, 10 ms to 1 min; default `"1s"`. */
+  readonly poll?: TimeSpan
+}
+
+/** Gives a config its type; what it says is checked when it is used. */
+export const defineConfig = (config: Config): Config => config
+
+/** A checked config. */
+export interface Project {
+  readonly book: JobBook
+  readonly jobs: ReadonlyMap<string, Job<any, any>>
+  readonly schedules: ReadonlyArray<NewSchedule>
+  readonly storage: ReturnType<typeof parseStorage> extends Result.Result<infer S, any> ? S : never
+  readonly slots: number
+  readonly graceMillis: number
+  readonly retentionMillis: number
+  readonly leaseMillis: number
+  readonly pollMillis: number
+}
+
+/** Checks a config; throws the first refusal. */
+export const checkConfig = async (config: Config): Promise<Project> => {
+  if (typeof config !== "object" || config === null || !Array.isArray(config.jobs)) {
+    throw new InvalidInput({
+      field: "config",
+      reason: "it has no list of jobs",
+      next: "Export `default defineConfig({ jobs: [...] })`.",
+    })
+  }
+  const settings = Result.getOrThrow(checkSettings(config))
+  const cores = config.jobs.map((job, index) => Result.getOrThrow(checkJob(`jobs[${index}]`, job)))
+  const book = Result.getOrThrow(parseJobs(cores))
+  const schedules: Array<NewSchedule> = []
+  for (const job of config.jobs) schedules.push(...(await checkTriggers(job)))
+  return { book, jobs: new Map(config.jobs.map((job) => [job.name, job])), schedules, ...settings }
+}
+
+const checkSettings = (config: Config) =>
+  Result.gen(function* () {
+    const slots = config.worker?.concurrency ?? engineDefaults.slots
+    if (!Number.isInteger(slots) || slots < 1 || slots > slotsMax) {
+      return yield* refuse("worker.concurrency", slots, `a whole number from 1 to ${slotsMax}`)
+    }
+    const leaseMillis = yield* parseSpan("lease", config.lease ?? engineDefaults.leaseMillis, 1000)
+    if (leaseMillis > 600_000) return yield* refuse("lease", config.lease, 'a span from "1s" to "10m"')
+    const pollMillis = yield* parseSpan("poll", config.poll ?? engineDefaults.pollMillis, 10)
+    if (pollMillis > 60_000) return yield* refuse("poll", config.poll, 'a span from "10ms" to "1m"')
+    return {
+      slots,
+      leaseMillis,
+      pollMillis,
+      graceMillis: yield* parseSpan("grace", config.grace ?? engineDefaults.graceMillis),
+      retentionMillis: yield* parseSpan("retention", config.retention ?? engineDefaults.retentionMillis),
+      storage: yield* parseStorage(config.storage),
+    }
+  })
+
+const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Refusal> =>
+  Result.gen(function* () {
+    if (typeof job !== "object" || job === null || typeof job.bind !== "function") {
+      return yield* refuse(field, job, 'a job made by `job("name", { ... })`')
+    }
+    const name = yield* parseName(`${field}.name`, job.name)
+    const { options } = job
+    const place = `job "${name}"`
+    if (typeof options?.run !== "function") return yield* refuse(`${place}.run`, options?.run, "a function")
+    const priority = options.priority ?? 0
+    if (!Number.isInteger(priority) || Math.abs(priority) > 1000) {
+      return yield* refuse(`${place}.priority`, priority, "a whole number from -1000 to 1000")
+    }
+    return {
+      name,
+      queue: yield* parseName(`${place}.queue`, options.queue ?? "default"),
+      priority,
+      retry: yield* parseRetry(`${place}.retry`, options.retry),
+      timeoutMillis: options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
+      needs: [...new Set(Object.values((options.needs ?? {}) as object).map((need: Job) => need.name))],
+    }
+  })
+
+const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> => {
+  const { on } = job.options
+  const specs: ReadonlyArray<TriggerSpec> = on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
+  const schedules: Array<NewSchedule> = []
+  for (const [index, spec] of specs.entries()) {
+    const field = `job "${job.name}".on${specs.length > 1 ? `[${index}]` : ""}`
+    if (typeof spec?.parse !== "function") {
+      throw Result.getOrThrow(Result.flip(refuse(field, spec, "one of cron(), every(), after(), at()")))
+    }
+    const trigger = Result.getOrThrow(spec.parse(field) as Result.Result<NewSchedule["trigger"], InvalidSchedule>)
+    // A schedule whose runs could only fail is refused now, and not at three in the morning.
+    await checkInput(`${field}.input`, job.options.input, spec.options.input)
+    const overlap = spec.options.overlap ?? "skip"
+    if (overlap !== "skip" && overlap !== "allow") {
+      throw Result.getOrThrow(Result.flip(refuse(`${field}.overlap`, overlap, '"skip" or "allow"')))
+    }
+    schedules.push({
+      id: index === 0 ? job.name : `${job.name}#${index + 1}`,
+      job: job.name,
+      trigger,
+      input: Result.getOrThrow(encodePayload(`${field}.input`, spec.options.input)),
+      overlap,
+      fromConfig: true,
+    })
+  }
+  return schedules
+}
+
+const refuse = (field: string, value: unknown, wanted: string): Result.Result<never, InvalidInput> =>
+  Result.fail(new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }))

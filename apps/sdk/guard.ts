@@ -1,0 +1,20 @@
+// Keeps the process alive when user code leaves a rejection unhandled or throws in a callback of its own: without
+// a listener all three runtimes end the process, and with it every other run.
+import { errorInfo } from "../../core/domain/Payload.ts"
+import type { Events } from "../../core/observe/Event.ts"
+
+/** Reports such errors as `trouble` until the returned function is called. */
+export const guardProcess = (events: Events): (() => void) => {
+  const report = (doing: string) => (error: unknown) => {
+    const { name, message } = errorInfo(error)
+    events.publish({ kind: "trouble", doing, error: `${name}: ${message}` })
+  }
+  const rejection = report("handle a rejected promise of user code")
+  const exception = report("handle an exception of user code")
+  process.on("unhandledRejection", rejection)
+  process.on("uncaughtException", exception)
+  return () => {
+    process.off("unhandledRejection", rejection)
+    process.off("uncaughtException", exception)
+  }
+}

@@ -1,0 +1,77 @@
+// From a job as people write it to a handler as the executor calls it: input decoded and checked, a context to
+// speak through, and everything that the function throws left to the executor.
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { Handler } from "../../adapters/executor-inline/mod.ts"
+import { errorInfo, decodePayload } from "../../core/domain/Payload.ts"
+import type { Run } from "../../core/domain/Run.ts"
+import { NonRetryable, Snooze } from "../../core/domain/Signals.ts"
+import { parseSpan } from "../../core/domain/TimeSpan.ts"
+import type { EngineEvent } from "../../core/observe/Event.ts"
+import { checkInput } from "./input.ts"
+import type { Job, RunContext } from "./job.ts"
+
+const lineMax = 2048
+
+/** Handlers for these jobs. `context` may replace the clock. */
+export const makeHandlers = (
+  jobs: ReadonlyMap<string, Job<any, any>>,
+  publish: (event: EngineEvent) => void,
+  context: Context.Context<never> = Context.empty(),
+): ReadonlyMap<string, Handler> => {
+  const sleepOn = Effect.runPromiseWith(context)
+  const handler =
+    (job: Job<any, any>): Handler =>
+    ({ run, needs }, signal) => {
+      const ctx: RunContext<any> = {
+        run: describe(run, startOf(run)),
+        signal,
+        needs: Object.fromEntries(
+          Object.entries((job.options.needs ?? {}) as Record<string, Job>).map(([name, need]) => [
+            name,
+            decodePayload(needs.get(need.name) ?? null),
+          ]),
+        ),
+        log: (line) => publish({ kind: "log", run, line: String(line).slice(0, lineMax) }),
+        sleep: async (span) => {
+          const millis = Result.getOrThrow(parseSpan("sleep", span))
+          try {
+            await sleepOn(Effect.sleep(Duration.millis(millis)), { signal })
+          } catch (error) {
+            throw signal.aborted ? signal.reason : error
+          }
+        },
+        snooze: (span) => {
+          throw new Snooze(span)
+        },
+      }
+      const input = decodePayload(run.input)
+      if (job.options.input === undefined) return job.options.run(input, ctx)
+      return checked(job, input, run).then((value) => job.options.run(value, ctx))
+    }
+  return new Map([...jobs].map(([name, job]) => [name, handler(job)]))
+}
+
+// Input that was accepted and does not fit any more will not fit at the next attempt either.
+const checked = async (job: Job<any, any>, input: unknown, run: Run): Promise<unknown> => {
+  try {
+    return await checkInput(`input of run ${run.id}`, job.options.input, input)
+  } catch (error) {
+    throw new NonRetryable(errorInfo(error).message, { cause: error })
+  }
+}
+
+const startOf = (run: Run): number => run.startedAt ?? run.dueAt
+
+const describe = (run: Run, startedAt: number): RunContext["run"] => ({
+  id: run.id,
+  job: run.job,
+  attempt: run.attempt,
+  attemptMax: run.attemptMax,
+  token: run.token,
+  dueAt: new Date(run.dueAt),
+  nominalAt: run.nominalAt === null ? null : new Date(run.nominalAt),
+  late: startedAt - run.dueAt,
+})

@@ -1,0 +1,47 @@
+// Input schemas: any Standard Schema (zod, valibot, arktype), or one of Effect. Checked when a run is enqueued,
+// so that a wrong input is refused where it is written, and again when it is run, as the code may have changed.
+import * as Schema from "effect/Schema"
+import { InvalidPayload } from "../../core/domain/Errors.ts"
+
+/** The part of the Standard Schema v1 interface that is used here (standardschema.dev). */
+export interface StandardSchema<Output> {
+  readonly "~standard": {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+  }
+}
+
+type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: ReadonlyArray<{ readonly message: string; readonly path?: ReadonlyArray<unknown> | undefined }> }
+
+/** A schema of `Output`, Standard or Effect's. */
+export type InputSchema<Output> = StandardSchema<Output> | Schema.Codec<Output, any>
+
+/** The value as the schema gives it; throws `InvalidPayload`, naming `field` and the place within the value. */
+export const checkInput = async <Output>(
+  field: string,
+  schema: InputSchema<Output> | undefined,
+  value: unknown,
+): Promise<Output> => {
+  if (schema === undefined) return value as Output
+  const standard = Schema.isSchema(schema)
+    ? (Schema.toStandardSchemaV1(schema as Schema.Codec<Output, unknown>) as unknown as StandardSchema<Output>)
+    : schema
+  const result = await standard["~standard"].validate(value)
+  if (result.issues === undefined) return result.value
+  const reasons = result.issues.slice(0, 5).map(({ message, path }) => {
+    const place = (path ?? []).map(segment).join(".")
+    return place === "" ? message : `${place}: ${message}`
+  })
+  throw new InvalidPayload({
+    field,
+    reason: `it does not fit the job's schema (${reasons.join("; ").replaceAll("\n", " ")})`,
+    next: "Correct the value, or the schema.",
+  })
+}
+
+const segment = (part: unknown): string =>
+  String(typeof part === "object" && part !== null && "key" in part ? part.key : part)

@@ -1,0 +1,90 @@
+// Jobs as most people write them: a name, a function, and what should happen around it.
+import type { RetryOptions } from "../../core/domain/RetryPolicy.ts"
+import type { TimeSpan } from "../../core/domain/TimeSpan.ts"
+import type { RunningEngine, SendOptions, SentRun } from "./engine.ts"
+import type { InputSchema } from "./input.ts"
+import type { TriggerSpec } from "./triggers.ts"
+
+/** Jobs that must have succeeded before, by the name under which their outputs are found in `ctx.needs`. */
+export type Needs = Readonly<Record<string, Job<any, any>>>
+
+/** What a handler is given beside its input. */
+export interface RunContext<N extends Needs = {}> {
+  readonly run: {
+    readonly id: string
+    readonly job: string
+    /** Counted from 1. */
+    readonly attempt: number
+    readonly attemptMax: number
+    /** Grows with each claim: hand it to systems that should refuse an outdated attempt. */
+    readonly token: number
+    readonly dueAt: Date
+    /** The schedule's instant that this run stands for; `null` when it was sent. */
+    readonly nominalAt: Date | null
+    /** Milliseconds between `dueAt` and the start of this attempt. */
+    readonly late: number
+  }
+  /** Aborted on timeout, cancel and drain: pass it on to whatever you wait for. */
+  readonly signal: AbortSignal
+  /** What the needed jobs returned. */
+  readonly needs: { readonly [K in keyof N]: N[K] extends Job<any, infer Output> ? Output : never }
+  /** A line of text for whoever watches the engine, at most 2,048 characters. */
+  readonly log: (line: string) => void
+  /** Waits; ends early by throwing when the signal is aborted. Runs on the engine's clock, so also in tests. */
+  readonly sleep: (span: TimeSpan) => Promise<void>
+  /** Ends this attempt, which is not counted, and runs again after the span. */
+  readonly snooze: (span: TimeSpan) => never
+}
+
+/** How a job is defined. */
+export interface JobOptions<Input, Output, N extends Needs> {
+  /** The handler. What it returns is kept as the run's output: plain data, at most 256 KiB as JSON. */
+  readonly run: (input: Input, ctx: RunContext<N>) => Output | Promise<Output>
+  /** Checks the input; without it any plain data is taken. */
+  readonly input?: InputSchema<Input>
+  /** When it starts by itself; several triggers make several schedules. */
+  readonly on?: TriggerSpec | ReadonlyArray<TriggerSpec>
+  readonly retry?: RetryOptions
+  /** How long an attempt may take; default: no limit. */
+  readonly timeout?: TimeSpan
+  /** Default `default`. */
+  readonly queue?: string
+  /** Higher starts first within the queue, -1000 to 1000; default 0. */
+  readonly priority?: number
+  /** Starting this job starts these first, as one chain. */
+  readonly needs?: N
+}
+
+/** A defined job. */
+export interface Job<Input = unknown, Output = unknown> {
+  readonly name: string
+  readonly options: JobOptions<Input, Output, any>
+  /** Enqueues a run in the engine that was last started with this job. */
+  readonly send: (input: Input, options?: SendOptions) => Promise<SentRun<Output>>
+  /** Used by the engine: to whom `send` speaks. */
+  readonly bind: (engine: RunningEngine | undefined) => void
+}
+
+/** Defines a job. Names are checked when the config is loaded. */
+export const job = <Input = void, Output = void, const N extends Needs = {}>(
+  name: string,
+  options: JobOptions<Input, Output, N>,
+): Job<Input, Output> => {
+  let bound: RunningEngine | undefined
+  const defined: Job<Input, Output> = {
+    name,
+    options,
+    bind: (engine) => {
+      bound = engine
+    },
+    send: (input, sendOptions) => {
+      if (bound === undefined) {
+        return Promise.reject(
+          new Error(`Cannot send to job "${name}": no engine with it is started. Call engine(config).start() first`),
+        )
+      }
+      return bound.send(defined, input, sendOptions)
+    },
+  }
+  return defined
+}

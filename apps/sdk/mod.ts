@@ -1,0 +1,33 @@
+// The package entry `uhrwerk`: jobs, triggers, a config and an engine, in the style of promises.
+export { NonRetryable, RetryAfter, Snooze } from "../../core/domain/Signals.ts"
+export {
+  DependencyCycle,
+  DuplicateName,
+  EngineStopped,
+  InvalidInput,
+  InvalidPayload,
+  InvalidSchedule,
+  NotFound,
+  Overloaded,
+  type Refusal,
+  StoreError,
+  StoreInUse,
+  StoreUnusable,
+  UnknownJob,
+} from "../../core/domain/Errors.ts"
+export type { RetryOptions } from "../../core/domain/RetryPolicy.ts"
+export type { Run, RunState } from "../../core/domain/Run.ts"
+export type { TimeSpan } from "../../core/domain/TimeSpan.ts"
+export type { EngineEvent } from "../../core/observe/Event.ts"
+export { StopSignal } from "../../adapters/executor-inline/mod.ts"
+export { type Config, defineConfig } from "./config.ts"
+export {
+  engine,
+  RunFailed,
+  type RunningEngine,
+  type SendOptions,
+  type SentRun,
+  type StartOptions,
+} from "./engine.ts"
+export { type Job, job, type JobOptions, type RunContext } from "./job.ts"
+export { after, at, cron, every, type TriggerSpec } from "./triggers.ts"

@@ -1,0 +1,90 @@
+// When a job starts by itself: `cron`, `every`, `after`, `at`. Wrong text is refused by the compiler where it can
+// be, and in any case when the config is loaded.
+import * as Result from "effect/Result"
+import type { InvalidInput, InvalidSchedule } from "../../core/domain/Errors.ts"
+import type { Overlap, Trigger } from "../../core/domain/Schedule.ts"
+import { parseInstant, parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { parseCron } from "../../core/trigger/CronFields.ts"
+
+/** What all triggers take beside their time. */
+export interface TriggerOptions {
+  /** The input of the runs that it starts. */
+  readonly input?: unknown
+  /** While the previous run is alive: `skip` (default) starts none, `allow` starts one beside it. */
+  readonly overlap?: Overlap
+}
+
+/** A trigger as it is written in a job's `on`; checked when the config is loaded. */
+export interface TriggerSpec {
+  readonly options: TriggerOptions
+  readonly parse: (field: string) => Result.Result<Trigger, InvalidInput | InvalidSchedule>
+}
+
+/** A cron text with 5, 6 or 7 fields, or a nickname; otherwise the type says what is wrong. */
+export type CronText<Text extends string> = string extends Text
+  ? Text
+  : Text extends `@${string}`
+    ? Text
+    : Fields<Text>["length"] extends 5 | 6 | 7
+      ? Text
+      : `a cron expression has 5, 6 or 7 fields, this one has ${Fields<Text>["length"]}`
+
+type Fields<Text extends string> = Text extends ` ${infer Rest}`
+  ? Fields<Rest>
+  : Text extends `${infer First} ${infer Rest}`
+    ? [First, ...Fields<Rest>]
+    : Text extends ""
+      ? []
+      : [Text]
+
+/**
+ * At the times of a cron expression: minute, hour, day, month, weekday; with six fields the second comes first,
+ * with seven the year last. In UTC: other zones are refused until
+ * they are there, and never ignored.
+ */
+export const cron = <const Text extends string>(
+  expression: CronText<Text>,
+  options: TriggerOptions & { readonly tz?: string } = {},
+): TriggerSpec => ({
+  options,
+  parse: (field) => {
+    const zone = options.tz ?? "UTC"
+    return Result.mapBoth(parseCron(expression, { zone }), {
+      onSuccess: () => ({ kind: "cron" as const, expression, zone }),
+      onFailure: (error) => error.within(field),
+    })
+  },
+})
+
+/**
+ * At a fixed rate: slot k is start + k x period, for ever, however long a run takes. At least 10 ms. `startAt`
+ * is the first slot; without it the schedule's creation is.
+ */
+export const every = (
+  period: TimeSpan,
+  options: TriggerOptions & { readonly startAt?: Date | number | string } = {},
+): TriggerSpec => ({
+  options,
+  parse: (field) =>
+    Result.gen(function* () {
+      const periodMillis = yield* parseSpan(`${field}.every`, period, periodMinMillis)
+      const startAt = options.startAt === undefined ? null : yield* parseInstant(`${field}.startAt`, options.startAt)
+      return { kind: "every" as const, periodMillis, startAt }
+    }),
+})
+
+/** With a fixed delay: once at first, and then this long after the end of the previous run, whatever its outcome. */
+export const after = (delay: TimeSpan, options: TriggerOptions = {}): TriggerSpec => ({
+  options,
+  parse: (field) =>
+    Result.map(parseSpan(`${field}.after`, delay), (delayMillis) => ({ kind: "after" as const, delayMillis })),
+})
+
+/** Once, at an instant; one that has passed is due at once. */
+export const at = (instant: Date | number | string, options: TriggerOptions = {}): TriggerSpec => ({
+  options,
+  parse: (field) => Result.map(parseInstant(`${field}.at`, instant), (millis) => ({ kind: "at" as const, at: millis })),
+})
+
+/** The shortest period of `every`, in milliseconds. */
+export const periodMinMillis = 10

@@ -1,0 +1,196 @@
+// What `prune` promises: old ended runs go, and nothing that anybody still needs.
+import * as Effect from "effect/Effect"
+import { finalStates } from "../../domain/Run.ts"
+import { RunStore, ScheduleStore } from "../../ports/Store.ts"
+import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
+import {
+  bringTo,
+  claimOne,
+  enqueue,
+  failing,
+  newRun,
+  newRuns,
+  runId,
+  settle,
+  statesOf,
+  stored,
+} from "../Fixtures.ts"
+
+/** Cases of `prune`. */
+export const pruneCases: ReadonlyArray<Case> = [
+  {
+    name: "prune > deletes what ended before the instant, its attempts and its place in the counts",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* bringTo(1, "succeeded", { job: "old" })
+      yield* enqueue(newRun(2, { job: "old" }))
+      const failed = yield* claimOne({ jobs: ["old"] })
+      yield* settle(failing(failed, 60_000))
+      yield* runs.cancel([failed.id], "Not wanted")
+      clock.advance(1)
+      yield* bringTo(3, "succeeded", { job: "young" })
+      yield* expectSame("deleted", yield* runs.prune(clock.now(), 100), 2)
+      yield* expectSame(
+        "runs",
+        (yield* runs.list({ limit: 10 })).map((run) => run.id),
+        [runId(3)],
+      )
+      yield* expectSame("attempts", yield* runs.attempts(runId(2)), [])
+      yield* expectSame("counts", yield* runs.counts(), [{ job: "young", state: "succeeded", count: 1 }])
+      yield* expectSame("repeated", yield* runs.prune(clock.now(), 100), 0)
+    }),
+  },
+  {
+    name: "prune > every final state goes, nothing that lives",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      for (const [n, state] of finalStates.entries()) yield* bringTo(n + 1, state)
+      for (const [n, state] of (["scheduled", "ready", "running", "retrying"] as const).entries()) {
+        yield* bringTo(n + 11, state)
+      }
+      yield* runs.drop([runId(2)])
+      clock.advance(1_000)
+      yield* runs.prune(clock.now(), 1_000)
+      const left = (yield* runs.list({ job: "report", limit: 200 })).map((run) => run.id)
+      yield* expectSame("left", left, [14, 13, 12, 11].map(runId))
+    }),
+  },
+  {
+    name: "prune > a dead run stays while it has a letter, not once it is dropped or replayed",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      for (const n of [1, 2, 3]) yield* bringTo(n, "dead")
+      yield* runs.drop([runId(1)])
+      yield* runs.replay([runId(2)], [runId(4)])
+      clock.advance(1)
+      yield* expectSame("deleted", yield* runs.prune(clock.now(), 100), 2)
+      yield* expectSame(
+        "left",
+        (yield* runs.list({ limit: 10 })).map((run) => run.id),
+        [4, 3].map(runId),
+      )
+      yield* expectSame(
+        "letters",
+        (yield* runs.deadLetters({ limit: 10 })).map((row) => row.runId),
+        [runId(3)],
+      )
+      yield* expectSame("attempts", (yield* runs.attempts(runId(3))).length, 1)
+    }),
+  },
+  {
+    name: "prune > a run stays while a run that has not ended needs it",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* bringTo(1, "succeeded")
+      yield* enqueue(newRun(2), newRun(3, { job: "load", needs: [runId(1), runId(2)] }))
+      clock.advance(1)
+      yield* expectSame("held", yield* runs.prune(clock.now(), 100), 0)
+      yield* runs.cancel([runId(3)], "Not wanted")
+      clock.advance(1)
+      yield* expectSame("free", yield* runs.prune(clock.now(), 100), 2)
+      yield* expectSame("left", yield* statesOf(runId(1), runId(2), runId(3)), ["ready"])
+    }),
+  },
+  {
+    name: "prune > at most the limit, the oldest first",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* enqueue(...newRuns(5))
+      for (const n of [1, 2, 3, 4, 5]) {
+        yield* runs.cancel([runId(n)], "Not wanted")
+        clock.advance(1)
+      }
+      yield* expectSame("first", yield* runs.prune(clock.now(), 2), 2)
+      yield* expectSame(
+        "left",
+        (yield* runs.list({ limit: 10 })).map((run) => run.id),
+        [5, 4, 3].map(runId),
+      )
+      yield* expectSame(
+        "rest",
+        [yield* runs.prune(clock.now(), 2), yield* runs.prune(clock.now(), 2)],
+        [2, 1],
+      )
+    }),
+  },
+  {
+    name: "prune > a schedule's last run stays, and ledger rows decided before the instant go",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* schedules.putSchedules([
+        {
+          id: "s",
+          job: "report",
+          trigger: { kind: "every", periodMillis: 1_000, startAt: null },
+          input: null,
+          overlap: "allow",
+          fromConfig: true,
+          cursor: start,
+          nextAt: start,
+        },
+      ])
+      for (const n of [1, 2]) {
+        const [row] = yield* schedules.schedules()
+        const at = start + n
+        yield* schedules.fire({
+          scheduleId: "s",
+          version: row?.version ?? -1,
+          cursor: at,
+          nextAt: at + 1,
+          occurrences: [{ at, lastAt: at, count: 1, runId: runId(n), reason: null }],
+          runs: [newRun(n, { scheduleId: "s", nominalAt: at })],
+          lastRunId: runId(n),
+        })
+        clock.advance(10)
+      }
+      yield* runs.cancel([1, 2].map(runId), "Not wanted")
+      clock.advance(10)
+      yield* expectSame("deleted", yield* runs.prune(clock.now(), 100), 1)
+      yield* expectFields("last run", yield* stored(runId(2)), { state: "cancelled" })
+      const ledger = (yield* schedules.occurrences({ limit: 10 })).map((row) => row.runId)
+      // A store may keep the row of a run that is there.
+      yield* expectSame("ledger", ledger.includes(runId(1)), false)
+    }),
+  },
+  {
+    name: "prune > ledger rows decided at the instant or later stay",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* schedules.putSchedules([
+        {
+          id: "s",
+          job: "report",
+          trigger: { kind: "at", at: start },
+          input: null,
+          overlap: "allow",
+          fromConfig: true,
+          cursor: start,
+          nextAt: start,
+        },
+      ])
+      const [row] = yield* schedules.schedules()
+      yield* schedules.fire({
+        scheduleId: "s",
+        version: row?.version ?? -1,
+        cursor: start,
+        nextAt: null,
+        occurrences: [{ at: start - 5_000, lastAt: start - 5_000, count: 1, runId: null, reason: "missed" }],
+        runs: [],
+        lastRunId: null,
+      })
+      yield* runs.prune(start, 100)
+      yield* expectSame("ledger", (yield* schedules.occurrences({ limit: 10 })).length, 1)
+    }),
+  },
+]

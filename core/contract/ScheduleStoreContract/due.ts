@@ -1,0 +1,138 @@
+// What `dueSchedules` and `nextScheduleAt` promise: every schedule is seen when its instant has come by the
+// store's clock, with what is needed to decide on overlap and fixed delay.
+import * as Effect from "effect/Effect"
+import type { Trigger } from "../../domain/Schedule.ts"
+import { RunStore, ScheduleStore } from "../../ports/Store.ts"
+import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
+import { claimOne, failing, newRun, runId, settle, success } from "../Fixtures.ts"
+import { fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
+
+const after: Trigger = { kind: "after", delayMillis: 5_000 }
+
+const dueIds = Effect.fnUntraced(function* (limit = 10) {
+  return (yield* (yield* ScheduleStore).dueSchedules(limit)).map((row) => row.id)
+})
+
+/** Cases of `dueSchedules` and `nextScheduleAt`. */
+export const dueCases: ReadonlyArray<Case> = [
+  {
+    name: "dueSchedules > at its instant by the store's clock, not a millisecond before",
+    run: Effect.gen(function* () {
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* put(newSchedule("s", { cursor: start, nextAt: start + 1_000 }))
+      clock.advance(999)
+      yield* expectSame("early", yield* dueIds(), [])
+      clock.advance(1)
+      yield* expectSame("due", yield* dueIds(), ["s"])
+    }),
+  },
+  {
+    name: "dueSchedules > the earliest instant first, at most the limit",
+    run: Effect.gen(function* () {
+      const now = (yield* ContractClock).now()
+      const at = (nextAt: number) => ({ cursor: now - 10_000, nextAt })
+      yield* put(
+        newSchedule("a", at(now - 10)),
+        newSchedule("b", at(now - 30)),
+        newSchedule("c", at(now + 1)),
+        newSchedule("d", at(now - 20)),
+        newSchedule("e", at(now)),
+      )
+      yield* expectSame("all", yield* dueIds(), ["b", "d", "a", "e"])
+      yield* expectSame("two", yield* dueIds(2), ["b", "d"])
+    }),
+  },
+  {
+    name: "dueSchedules > the row as it is stored, and whether the last run lives",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* put(newSchedule("s", { cursor: start, nextAt: start }))
+      const fresh = yield* rowOf("s")
+      yield* expectSame("without a run", yield* schedules.dueSchedules(10), [
+        { ...fresh, lastRunAlive: false, lastRunEndedAt: null },
+      ])
+      yield* schedules.fire(fireAt(fresh, start, newRun(1)))
+      clock.advance(1_000)
+      const row = yield* rowOf("s")
+      yield* expectSame("alive", yield* schedules.dueSchedules(10), [
+        { ...row, lastRunAlive: true, lastRunEndedAt: null },
+      ])
+      yield* settle(failing(yield* claimOne(), 60_000))
+      yield* expectFields("between attempts", (yield* schedules.dueSchedules(10))[0], { lastRunAlive: true })
+      yield* (yield* RunStore).cancel([runId(1)], "Not wanted")
+      yield* expectSame("ended", yield* schedules.dueSchedules(10), [
+        { ...row, lastRunAlive: false, lastRunEndedAt: clock.now() },
+      ])
+    }),
+  },
+  {
+    name: "dueSchedules > a fixed delay waits for its last run, and is due as soon as that has ended",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* put(newSchedule("s", { cursor: start, nextAt: start }, { trigger: after }))
+      yield* schedules.fire(fireAt(yield* rowOf("s"), start, newRun(1), { nextAt: null }))
+      clock.advance(60_000)
+      yield* expectSame("waits", yield* dueIds(), [])
+      yield* expectSame("nothing to wake for", yield* schedules.nextScheduleAt(), null)
+      yield* settle(success(yield* claimOne()))
+      const endedAt = clock.now()
+      clock.advance(1)
+      const [due] = yield* schedules.dueSchedules(10)
+      yield* expectFields("due", due, { id: "s", nextAt: null, lastRunAlive: false, lastRunEndedAt: endedAt })
+      yield* schedules.fire(
+        fireAt(yield* rowOf("s"), 0, null, { cursor: endedAt, nextAt: endedAt + 5_000, occurrences: [] }),
+      )
+      yield* expectSame("planned", yield* dueIds(), [])
+      yield* expectFields("the last run is kept", yield* rowOf("s"), { lastRunId: runId(1) })
+    }),
+  },
+  {
+    name: "dueSchedules > a fixed delay that never ran, and other kinds without an instant, are not due",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const now = (yield* ContractClock).now()
+      yield* put(
+        newSchedule("after", { cursor: now, nextAt: null }, { trigger: after }),
+        newSchedule("at", { cursor: now, nextAt: now }, { trigger: { kind: "at", at: now } }),
+      )
+      yield* schedules.fire(fireAt(yield* rowOf("at"), now, newRun(1), { nextAt: null }))
+      yield* settle(success(yield* claimOne()))
+      yield* expectSame("due", yield* dueIds(), [])
+    }),
+  },
+  {
+    name: "dueSchedules > a fixed delay that is paused stays still after its run has ended",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const now = (yield* ContractClock).now()
+      yield* put(newSchedule("s", { cursor: now, nextAt: now }, { trigger: after }))
+      yield* schedules.fire(fireAt(yield* rowOf("s"), now, newRun(1), { nextAt: null }))
+      yield* settle(success(yield* claimOne()))
+      yield* schedules.pauseSchedule("s", true)
+      yield* expectSame("paused", yield* dueIds(), [])
+      yield* schedules.pauseSchedule("s", false)
+      yield* expectSame("resumed", yield* dueIds(), ["s"])
+    }),
+  },
+  {
+    name: "nextScheduleAt > the earliest instant of all, none when there is none",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const now = (yield* ContractClock).now()
+      yield* expectSame("empty", yield* schedules.nextScheduleAt(), null)
+      yield* put(
+        newSchedule("a", { cursor: now, nextAt: now + 3_000 }),
+        newSchedule("b", { cursor: now, nextAt: now + 2_000 }),
+        newSchedule("c", { cursor: now, nextAt: null }, { trigger: after }),
+      )
+      yield* expectSame("two", yield* schedules.nextScheduleAt(), now + 2_000)
+      yield* schedules.deleteSchedules(["b"])
+      yield* expectSame("one", yield* schedules.nextScheduleAt(), now + 3_000)
+    }),
+  },
+]

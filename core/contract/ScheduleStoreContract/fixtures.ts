@@ -1,0 +1,66 @@
+// What the schedule cases are made of: a schedule with defaults, its stored row, and one step of it.
+import * as Effect from "effect/Effect"
+import type { NewSchedule, ScheduleRow, Trigger } from "../../domain/Schedule.ts"
+import type { StoreError } from "../../domain/Errors.ts"
+import { ScheduleStore } from "../../ports/Store.ts"
+import type { Fire } from "../../ports/StoreDriver.ts"
+import { ContractViolation } from "../Case.ts"
+
+/** A schedule as it is put. */
+export type PutSchedule = NewSchedule & { readonly cursor: number; readonly nextAt: number | null }
+
+/** A trigger of one second. */
+export const everySecond: Trigger = { kind: "every", periodMillis: 1_000, startAt: null }
+
+/** A schedule of a second for the job "report", from the config, without overlap. */
+export const newSchedule = (
+  id: string,
+  at: { readonly cursor: number; readonly nextAt: number | null },
+  fields: Partial<NewSchedule> = {},
+): PutSchedule => ({
+  id,
+  job: "report",
+  trigger: everySecond,
+  input: null,
+  overlap: "skip",
+  fromConfig: true,
+  ...fields,
+  ...at,
+})
+
+/** Saves schedules. */
+export const put = (
+  ...schedules: ReadonlyArray<PutSchedule>
+): Effect.Effect<void, StoreError, ScheduleStore> =>
+  Effect.gen(function* () {
+    yield* (yield* ScheduleStore).putSchedules(schedules)
+  })
+
+/** The stored row of a schedule. */
+export const rowOf = (
+  id: string,
+): Effect.Effect<ScheduleRow, StoreError | ContractViolation, ScheduleStore> =>
+  Effect.gen(function* () {
+    const row = (yield* (yield* ScheduleStore).schedules()).find((schedule) => schedule.id === id)
+    return (
+      row ??
+      (yield* new ContractViolation({ what: `schedule "${id}"`, expected: "stored", actual: "not there" }))
+    )
+  })
+
+/** A step that decides one instant, with a run if there is one. */
+export const fireAt = (
+  row: Pick<ScheduleRow, "id" | "version">,
+  at: number,
+  run: Fire["runs"][number] | null = null,
+  fields: Partial<Fire> = {},
+): Fire => ({
+  scheduleId: row.id,
+  version: row.version,
+  cursor: at,
+  nextAt: at + 1_000,
+  occurrences: [{ at, lastAt: at, count: 1, runId: run?.id ?? null, reason: run === null ? "missed" : null }],
+  runs: run === null ? [] : [run],
+  lastRunId: run?.id ?? null,
+  ...fields,
+})

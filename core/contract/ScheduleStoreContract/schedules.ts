@@ -1,0 +1,220 @@
+// What saving, pausing and deleting promise: an edit never lets the old pattern start anything, and never
+// decides an instant twice.
+import * as Effect from "effect/Effect"
+import type { NewSchedule, Trigger } from "../../domain/Schedule.ts"
+import { ScheduleStore } from "../../ports/Store.ts"
+import { type Case, ContractClock, expectFields, expectLimit, expectSame, expectTrue } from "../Case.ts"
+import { everySecond, fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
+
+const triggers: ReadonlyArray<Trigger> = [
+  { kind: "cron", expression: "0 3 * * MON-FRI", zone: "Europe/Berlin" },
+  { kind: "every", periodMillis: 90_000, startAt: 1_700_000_000_000 },
+  { kind: "every", periodMillis: 1, startAt: null },
+  { kind: "after", delayMillis: 5_000 },
+  { kind: "at", at: 1_800_000_000_000 },
+]
+
+/** Cases of `putSchedules`, `schedules`, `deleteSchedules` and `pauseSchedule`. */
+export const scheduleCases: ReadonlyArray<Case> = [
+  {
+    name: "putSchedules > a new schedule is stored as it was given, of whatever kind",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const now = (yield* ContractClock).now()
+      for (const [n, trigger] of triggers.entries()) {
+        const given = newSchedule(
+          `s${n}`,
+          { cursor: now - n, nextAt: n === 3 ? null : now + n },
+          { trigger, input: '{"a":"⏰"}', overlap: n % 2 === 0 ? "skip" : "allow", fromConfig: n % 2 === 0 },
+        )
+        yield* put(given)
+        const { version, ...row } = yield* rowOf(given.id)
+        yield* expectSame("row", row, { ...given, pausedAt: null, createdAt: now, lastRunId: null })
+        yield* expectTrue("a version", Number.isInteger(version))
+      }
+      yield* expectSame("all", (yield* schedules.schedules()).length, triggers.length)
+    }),
+  },
+  {
+    name: "putSchedules > an id may be any text",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const at = { cursor: 0, nextAt: 0 }
+      const ids = ["__proto__", "constructor", "a'; DROP TABLE schedules; --", "%", "Größe ⏰"]
+      yield* put(...ids.map((id) => newSchedule(id, at, { job: id })))
+      yield* expectSame("ids", (yield* schedules.schedules()).map((row) => row.id).sort(), ids.toSorted())
+      yield* schedules.deleteSchedules(["%", "_"])
+      yield* expectSame("left", (yield* schedules.schedules()).length, ids.length - 1)
+    }),
+  },
+  {
+    name: "putSchedules > saved again as it was, it keeps its place",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* put(newSchedule("s", { cursor: start, nextAt: start }))
+      yield* schedules.fire(fireAt(yield* rowOf("s"), start))
+      const { version: _, ...before } = yield* rowOf("s")
+      clock.advance(60_000)
+      yield* put(newSchedule("s", { cursor: clock.now(), nextAt: clock.now() + 1_000 }))
+      const { version: __, ...after } = yield* rowOf("s")
+      yield* expectSame("row", after, before)
+    }),
+  },
+  {
+    name: "putSchedules > a changed trigger replaces the next instant and keeps the cursor",
+    run: Effect.gen(function* () {
+      const now = (yield* ContractClock).now()
+      yield* put(newSchedule("s", { cursor: now, nextAt: now + 1_000 }))
+      const before = yield* rowOf("s")
+      for (const [n, trigger] of triggers.entries()) {
+        const nextAt = trigger.kind === "after" ? null : now + 5_000 + n
+        yield* put(newSchedule("s", { cursor: now + 99_000, nextAt }, { trigger }))
+        const row = yield* rowOf("s")
+        yield* expectFields(trigger.kind, row, { trigger, cursor: now, nextAt, createdAt: before.createdAt })
+      }
+    }),
+  },
+  {
+    name: "putSchedules > after an edit, a step that was planned before it is a conflict",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const now = (yield* ContractClock).now()
+      const at = { cursor: now, nextAt: now }
+      const edits: ReadonlyArray<Partial<NewSchedule>> = [
+        { trigger: { kind: "cron", expression: "0 0 * * *", zone: "UTC" } },
+        { trigger: { kind: "cron", expression: "0 0 * * *", zone: "Asia/Tokyo" } },
+        { trigger: { kind: "cron", expression: "0 0 * * 1", zone: "Asia/Tokyo" } },
+        { trigger: everySecond },
+        { trigger: { kind: "every", periodMillis: 1_000, startAt: 5 } },
+        { trigger: everySecond, job: "other" },
+        { trigger: everySecond, job: "other", input: "1" },
+        { trigger: everySecond, job: "other", input: "1", overlap: "allow" },
+      ]
+      yield* put(newSchedule("s", at))
+      for (const edit of edits) {
+        const planned = yield* rowOf("s")
+        yield* put(newSchedule("s", at, edit))
+        const what = JSON.stringify(edit)
+        yield* expectTrue(`the version grows with ${what}`, (yield* rowOf("s")).version > planned.version)
+        yield* expectSame(what, yield* schedules.fire(fireAt(planned, now)), "conflict")
+      }
+      yield* expectSame("ledger", yield* schedules.occurrences({ limit: 10 }), [])
+    }),
+  },
+  {
+    name: "putSchedules > a schedule stays paused when it is saved again",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const now = (yield* ContractClock).now()
+      const at = { cursor: now, nextAt: now }
+      yield* put(newSchedule("s", at))
+      yield* schedules.pauseSchedule("s", true)
+      yield* put(newSchedule("s", at), newSchedule("t", at))
+      yield* put(newSchedule("s", at, { trigger: { kind: "at", at: now } }))
+      yield* expectFields("row", yield* rowOf("s"), { pausedAt: now })
+      yield* expectSame(
+        "due",
+        (yield* schedules.dueSchedules(10)).map((row) => row.id),
+        ["t"],
+      )
+    }),
+  },
+  {
+    name: "deleteSchedules > what is deleted is never due again, and deleting is safe to repeat",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const now = (yield* ContractClock).now()
+      const at = { cursor: now, nextAt: now }
+      yield* put(newSchedule("s", at), newSchedule("t", at))
+      const planned = yield* rowOf("s")
+      yield* schedules.deleteSchedules(["s", "nobody"])
+      yield* schedules.deleteSchedules(["s"])
+      yield* expectSame(
+        "left",
+        (yield* schedules.schedules()).map((row) => row.id),
+        ["t"],
+      )
+      yield* expectSame(
+        "due",
+        (yield* schedules.dueSchedules(10)).map((row) => row.id),
+        ["t"],
+      )
+      yield* expectSame("fire", yield* schedules.fire(fireAt(planned, now)), "conflict")
+    }),
+  },
+  {
+    name: "pauseSchedule > a paused schedule is not due and wakes nobody, and a step planned before is a conflict",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* put(newSchedule("s", { cursor: start, nextAt: start }))
+      const planned = yield* rowOf("s")
+      yield* expectSame("answer", yield* schedules.pauseSchedule("s", true), true)
+      yield* expectFields("row", yield* rowOf("s"), { pausedAt: start, cursor: start, nextAt: start })
+      yield* expectSame("due", yield* schedules.dueSchedules(10), [])
+      yield* expectSame("next", yield* schedules.nextScheduleAt(), null)
+      yield* expectSame("fire", yield* schedules.fire(fireAt(planned, start)), "conflict")
+      clock.advance(1_000)
+      yield* expectSame("repeated", yield* schedules.pauseSchedule("s", true), true)
+      yield* expectFields("row", yield* rowOf("s"), { pausedAt: start })
+    }),
+  },
+  {
+    name: "pauseSchedule > a resumed schedule goes on from the store's now",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      const future = start + 3_600_000
+      yield* put(
+        newSchedule("past", { cursor: start, nextAt: start + 1_000 }),
+        newSchedule("future", { cursor: start, nextAt: future }),
+      )
+      for (const id of ["past", "future"]) yield* schedules.pauseSchedule(id, true)
+      clock.advance(60_000)
+      for (const id of ["past", "future"]) {
+        yield* expectSame("answer", yield* schedules.pauseSchedule(id, false), true)
+        yield* expectFields(id, yield* rowOf(id), { pausedAt: null, cursor: clock.now() })
+      }
+      yield* expectFields("what lies ahead stays", yield* rowOf("future"), { nextAt: future })
+      yield* expectSame(
+        "due",
+        (yield* schedules.dueSchedules(10)).map((row) => row.id),
+        ["past"],
+      )
+    }),
+  },
+  {
+    name: "pauseSchedule > resuming what is not paused moves nothing",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* put(newSchedule("s", { cursor: start, nextAt: start + 1_000 }))
+      clock.advance(60_000)
+      yield* expectSame("answer", yield* schedules.pauseSchedule("s", false), true)
+      yield* expectFields("row", yield* rowOf("s"), { cursor: start, nextAt: start + 1_000 })
+    }),
+  },
+  {
+    name: "pauseSchedule > answers false for a schedule that is not there",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const answers = [yield* schedules.pauseSchedule("s", true), yield* schedules.pauseSchedule("s", false)]
+      yield* expectSame("answers", answers, [false, false])
+    }),
+  },
+  {
+    name: "putSchedules, deleteSchedules > 1,001 rows are refused",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const ids = Array.from({ length: 1_001 }, (_, n) => `s${n}`)
+      yield* expectLimit("schedules", put(...ids.map((id) => newSchedule(id, { cursor: 0, nextAt: null }))))
+      yield* expectSame("none is stored", yield* schedules.schedules(), [])
+      yield* expectLimit("ids", schedules.deleteSchedules(ids))
+    }),
+  },
+]

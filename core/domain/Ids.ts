@@ -1,0 +1,50 @@
+// Ids of runs: UUIDv7 (RFC 9562), so that they sort by the time they were made, across processes to the
+// millisecond and within one process strictly.
+
+/** A source of ids; each call gives a greater one. */
+export type IdSource = () => string
+
+const hex: ReadonlyArray<string> = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
+
+/**
+ * Makes ids of a clock (epoch milliseconds) and a source of random 32-bit integers. Within a millisecond, and
+ * while the clock steps back, a 42-bit counter grows, from a random start, so order holds all the same.
+ */
+export const makeIds = (now: () => number, randomInt32: () => number): IdSource => {
+  let millis = 0
+  let high = 0
+  let low = 0
+  return () => {
+    const current = now()
+    if (current > millis) {
+      millis = current
+      // The top bit of the counter starts as 0, which leaves room for 2^41 ids in one millisecond.
+      high = randomInt32() & 0x7ff
+      low = randomInt32() & 0x3fffffff
+    } else if (++low > 0x3fffffff) {
+      low = 0
+      if (++high > 0xfff) {
+        high = 0
+        millis++
+      }
+    }
+    const random = randomInt32()
+    return (
+      byte(millis / 2 ** 40) + byte(millis / 2 ** 32) + byte(millis / 2 ** 24) + byte(millis / 2 ** 16) + "-" +
+      byte(millis / 2 ** 8) + byte(millis) + "-" +
+      byte(0x70 | (high >>> 8)) + byte(high) + "-" +
+      byte(0x80 | (low >>> 24)) + byte(low >>> 16) + "-" +
+      byte(low >>> 8) + byte(low) + byte(random >>> 24) + byte(random >>> 16) + byte(random >>> 8) + byte(random)
+    )
+  }
+}
+
+const byte = (value: number): string => hex[Math.floor(value) & 0xff] as string
+
+/** When an id was made, in epoch milliseconds; NaN for what is no UUIDv7. */
+export const madeAt = (id: string): number =>
+  isRunId(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Number.NaN
+
+/** Whether a text is a run's id. */
+export const isRunId = (id: string): boolean =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)

@@ -1,0 +1,35 @@
+// How one attempt ended, as the executor reports it and the store settles it.
+import type { ErrorInfo } from "./Run.ts"
+
+/** What an executor reports of one attempt. A handler's failure is data here, never an error of ours. */
+export type Outcome =
+  | { readonly kind: "succeeded"; readonly output: string | null }
+  | {
+      readonly kind: "failed"
+      readonly error: ErrorInfo
+      /** `false`: no further attempt, whatever the policy says. */
+      readonly retryable: boolean
+      /** The handler's own wish for the delay before the next attempt; `null`: by the policy. */
+      readonly retryAfterMillis: number | null
+    }
+  | { readonly kind: "snoozed"; readonly delayMillis: number }
+  | { readonly kind: "released" }
+
+/** An outcome with the retry decided, under the token that allows it: what a store applies. */
+export type Settlement = { readonly id: string; readonly token: number } & (
+  | { readonly kind: "succeeded"; readonly output: string | null }
+  | { readonly kind: "failed"; readonly error: ErrorInfo; readonly retryInMillis: number | null }
+  | { readonly kind: "snoozed"; readonly delayMillis: number }
+  | { readonly kind: "released" }
+)
+
+/**
+ * What became of a settlement. `settled`: applied now or, under the same token, before. `stale`: the token no
+ * longer holds, nothing was changed. `state` is the run's state afterwards, `dueAt` its next due time.
+ */
+export interface Settled {
+  readonly id: string
+  readonly result: "settled" | "stale"
+  readonly state: import("./Run.ts").RunState | null
+  readonly dueAt: number | null
+}

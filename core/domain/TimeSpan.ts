@@ -1,0 +1,81 @@
+// How people write spans of time: `"5m"`, `"1h30m"`, or a number of milliseconds.
+import * as Result from "effect/Result"
+import { InvalidInput } from "./Errors.ts"
+
+type Unit = "ms" | "s" | "m" | "h" | "d" | "w"
+type Part = `${number}${Unit}`
+
+/** Milliseconds, or text of up to three parts such as `"30s"`, `"1h30m"`, `"1d12h30m"`. */
+export type TimeSpan = number | Part | `${Part}${Part}` | `${Part}${Part}${Part}`
+
+const unitMillis: Readonly<Record<Unit, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+}
+
+/** The longest span: 100 years of 365.25 days, in milliseconds. */
+export const spanMaxMillis = 3_155_760_000_000
+
+const example = 'Write milliseconds or a text such as "500ms", "30s", "5m", "1h30m", "2d".'
+
+/**
+ * The span in whole milliseconds, rounded up so that nothing is early. Refused, naming `field`: NaN, infinite or
+ * negative numbers, other text, and spans above 100 years. `min` is the least that is allowed, default 0.
+ */
+export const parseSpan = (field: string, span: unknown, min = 0): Result.Result<number, InvalidInput> => {
+  const refuse = (reason: string) => Result.fail(new InvalidInput({ field, reason, next: example }))
+  const millis = typeof span === "number" ? span : typeof span === "string" ? textMillis(span) : undefined
+  if (millis === undefined) return refuse(`${quote(span)} is not a time span`)
+  if (!Number.isFinite(millis)) return refuse(`${millis} is not a finite number`)
+  if (millis < min) return refuse(`${quote(span)} is less than the ${min} ms allowed here`)
+  if (millis > spanMaxMillis) return refuse(`${quote(span)} is more than 100 years`)
+  return Result.succeed(Math.ceil(millis))
+}
+
+const part = /(\d+(?:\.\d+)?)(ms|[smhdw])/y
+
+const textMillis = (text: string): number | undefined => {
+  let millis = 0
+  part.lastIndex = 0
+  if (text.length === 0 || text.length > 64) return undefined
+  while (part.lastIndex < text.length) {
+    const match = part.exec(text)
+    if (match === null) return undefined
+    millis += Number(match[1]) * unitMillis[match[2] as Unit]
+  }
+  return millis
+}
+
+/**
+ * The instant in epoch milliseconds: of a Date, a number, or an ISO 8601 text with a zone. Refused, naming
+ * `field`: invalid dates, text without a zone, and instants beyond the range of a Date.
+ */
+export const parseInstant = (field: string, instant: unknown): Result.Result<number, InvalidInput> => {
+  const next = 'Give a Date, epoch milliseconds, or ISO 8601 text with a zone such as "2027-01-31T09:00:00Z".'
+  const refuse = (reason: string) => Result.fail(new InvalidInput({ field, reason, next }))
+  const millis =
+    typeof instant === "number"
+      ? instant
+      : instant instanceof Date
+        ? instant.getTime()
+        : typeof instant === "string" && zoned.test(instant)
+          ? Date.parse(instant)
+          : undefined
+  if (millis === undefined) return refuse(`${quote(instant)} is not an instant`)
+  if (!Number.isFinite(millis) || Math.abs(millis) > 8.64e15) return refuse(`${quote(instant)} is not a valid date`)
+  return Result.succeed(Math.ceil(millis))
+}
+
+// Text without a zone means another instant on each host.
+const zoned = /^[+-]?\d{4,6}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/
+
+/** A value as a person recognises it in an error text, at most 60 characters. */
+export const quote = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(value.length > 56 ? `${value.slice(0, 56)}…` : value)
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString()
+  return typeof value === "number" || value === null || value === undefined ? String(value) : `a ${typeof value}`
+}

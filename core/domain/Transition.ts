@@ -1,0 +1,171 @@
+// Every change of a run's state, as a pure function from a row to the next row. Nothing else makes a state.
+// Stores apply these (or the same change as one conditional statement) and refuse whatever is not here:
+// a refused change is `null`, and the row stays as it was.
+import { type ErrorInfo, isFinal, type NewRun, type Run, type RunState } from "./Run.ts"
+
+/** From each state, where a run may go. `claim` and the rest of this file keep to it by test. */
+export const allowed: Readonly<Record<RunState, ReadonlyArray<RunState>>> = {
+  blocked: ["scheduled", "ready", "skipped", "cancelled"],
+  scheduled: ["ready", "expired", "cancelled"],
+  ready: ["running", "expired", "cancelled"],
+  running: ["succeeded", "retrying", "dead", "ready", "scheduled", "cancelled"],
+  retrying: ["ready", "expired", "cancelled"],
+  succeeded: [],
+  dead: [],
+  cancelled: [],
+  skipped: [],
+  expired: [],
+}
+
+/** How often a run may be lost before its start was acknowledged, until it counts as dead. */
+export const lossMax = 5
+
+/** The first row of a run; `waitingFor` is how many of its needs have not succeeded yet. */
+export const enqueued = (run: NewRun, waitingFor: number, now: number): Run => {
+  const dueAt = run.dueAt ?? now + run.delayMillis
+  return {
+    ...run,
+    dueAt,
+    state: waitingFor > 0 ? "blocked" : dueAt <= now ? "ready" : "scheduled",
+    createdAt: now,
+    attempt: 0,
+    losses: 0,
+    token: 0,
+    node: null,
+    waitingFor,
+    startedAt: null,
+    startAcknowledged: false,
+    endedAt: null,
+    output: null,
+    error: null,
+    reason: null,
+  }
+}
+
+/** The first row of a run that does a dead one's work again: due now, with fresh attempts and nothing to wait for. */
+export const replay = (dead: Run, id: string, now: number): Run =>
+  enqueued(
+    {
+      id,
+      job: dead.job,
+      queue: dead.queue,
+      input: dead.input,
+      dueAt: null,
+      delayMillis: 0,
+      priority: dead.priority,
+      attemptMax: dead.attemptMax,
+      key: null,
+      expiresAt: null,
+      scheduleId: null,
+      nominalAt: dead.nominalAt,
+      chainId: null,
+      needs: [],
+      replayOf: dead.id,
+    },
+    0,
+    now,
+  )
+
+/** One of its needs has succeeded; with the last one it becomes ready, or scheduled when not due yet. */
+export const needMet = (run: Run, now: number): Run | null => {
+  if (run.state !== "blocked") return null
+  const waitingFor = run.waitingFor - 1
+  if (waitingFor > 0) return { ...run, waitingFor }
+  return { ...run, waitingFor: 0, state: run.dueAt <= now ? "ready" : "scheduled" }
+}
+
+/** One of its needs ended otherwise than succeeded, so it can never start. */
+export const needFailed = (run: Run, reason: string, now: number): Run | null =>
+  run.state === "blocked" ? ended(run, "skipped", now, { reason }) : null
+
+/** Its time has come by the store's clock; or its time to start has passed, then it expires. */
+export const promoted = (run: Run, now: number): Run | null => {
+  if (run.state !== "scheduled" && run.state !== "retrying") return null
+  if (isOverdue(run, now)) return expired(run, now)
+  return run.dueAt <= now ? { ...run, state: "ready" } : null
+}
+
+/** A node takes it: a new token, and one attempt more. */
+export const claimed = (run: Run, node: string, acknowledged: boolean, now: number): Run | null => {
+  if (run.state !== "ready" || run.dueAt > now || run.attempt >= run.attemptMax) return null
+  return {
+    ...run,
+    state: "running",
+    node,
+    token: run.token + 1,
+    attempt: run.attempt + 1,
+    startedAt: now,
+    startAcknowledged: acknowledged,
+  }
+}
+
+/** The executor has begun: from here on a loss uses up the attempt. */
+export const startAcknowledged = (run: Run, token: number): Run | null =>
+  holds(run, token) ? { ...run, startAcknowledged: true } : null
+
+/** The handler returned. */
+export const succeeded = (run: Run, token: number, output: string | null, now: number): Run | null =>
+  holds(run, token) ? { ...ended(run, "succeeded", now, { output }), error: null } : null
+
+/**
+ * The attempt failed. It retries after `retryInMillis`, or is dead when that is `null` or no attempt is left:
+ * the limit is checked here as well, whatever the caller believes.
+ */
+export const failed = (
+  run: Run,
+  token: number,
+  error: ErrorInfo,
+  retryInMillis: number | null,
+  now: number,
+): Run | null => {
+  if (!holds(run, token)) return null
+  if (retryInMillis === null || run.attempt >= run.attemptMax) return ended(run, "dead", now, { error })
+  return { ...run, state: "retrying", node: null, dueAt: now + retryInMillis, error }
+}
+
+/** The handler said "not now": later, and the attempt is given back. */
+export const snoozed = (run: Run, token: number, delayMillis: number, now: number): Run | null => {
+  if (!holds(run, token)) return null
+  return { ...run, state: "scheduled", node: null, attempt: run.attempt - 1, dueAt: now + delayMillis }
+}
+
+/** The node hands it back unfinished, on a drain: ready again, and the attempt is given back. */
+export const released = (run: Run, token: number): Run | null =>
+  holds(run, token) ? { ...run, state: "ready", node: null, attempt: run.attempt - 1 } : null
+
+/**
+ * Its node is gone. After an acknowledged start the attempt is used: it retries at once, or is dead when that
+ * was the last. Before it, the attempt is given back, at most `lossMax` times.
+ */
+export const lost = (run: Run, error: ErrorInfo, now: number): Run | null => {
+  if (run.state !== "running") return null
+  if (run.startAcknowledged) {
+    if (run.attempt >= run.attemptMax) return ended(run, "dead", now, { error })
+    return { ...run, state: "retrying", node: null, dueAt: now, error }
+  }
+  const losses = run.losses + 1
+  if (losses > lossMax) return { ...ended(run, "dead", now, { error }), losses }
+  return { ...run, state: "ready", node: null, attempt: run.attempt - 1, losses }
+}
+
+/** Somebody cancels it. A running one ends here too: its token no longer holds, so a late result is stale. */
+export const cancelled = (run: Run, reason: string, now: number): Run | null =>
+  isFinal(run.state) ? null : ended(run, "cancelled", now, { reason })
+
+/** It was not started in time. */
+export const expired = (run: Run, now: number): Run | null =>
+  allowed[run.state].includes("expired")
+    ? ended(run, "expired", now, { reason: "Its time to start had passed" })
+    : null
+
+/** Whether its time to start has passed. */
+export const isOverdue = (run: Run, now: number): boolean => run.expiresAt !== null && run.expiresAt <= now
+
+const holds = (run: Run, token: number): boolean => run.state === "running" && run.token === token
+
+const ended = (
+  run: Run,
+  state: RunState,
+  now: number,
+  what: Partial<Pick<Run, "output" | "error" | "reason">>,
+): Run => ({ ...run, ...what, state, node: null, endedAt: now })

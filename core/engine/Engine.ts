@@ -1,0 +1,216 @@
+// The engine: joins the stages to one service. The flow is one way: trigger -> wheel -> dispatch -> executor ->
+// settlement; the way back is a write through the store and a hint. It runs until its scope ends, and stops
+// without loss at any moment; `drain` is the polite way.
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import { InvalidSchedule, type StoreError } from "../domain/Errors.ts"
+import { makeIds } from "../domain/Ids.ts"
+import type { NewSchedule } from "../domain/Schedule.ts"
+import { type Events, makeEvents } from "../observe/Event.ts"
+import type { Executor } from "../ports/Executor.ts"
+import { Notifier } from "../ports/Notifier.ts"
+import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
+import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
+import { makeDispatcher } from "../run/Dispatcher.ts"
+import { type EnqueueError, makeEnqueue, newRuns, type RunRequest } from "../run/Enqueue.ts"
+import { makeReclaimer } from "../run/Reclaimer.ts"
+import { makeSettler } from "../run/Settlement.ts"
+import { parseCron } from "../trigger/CronFields.ts"
+import { firstAt, type ParsedTrigger } from "../trigger/Occurrences.ts"
+import { makePlanner } from "../trigger/Planner.ts"
+import { makeHorizon } from "../wheel/Horizon.ts"
+import { makeWheelTimers } from "../wheel/WheelTimers.ts"
+import type { EngineConfig } from "./EngineConfig.ts"
+import { makeMembership } from "./Membership.ts"
+
+/** What can be asked of a running engine. */
+export interface EngineService {
+  readonly events: Events
+  /** Stores a run; it is acknowledged when it is in the store. */
+  readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
+  readonly cancel: (
+    ids: ReadonlyArray<string>,
+    reason: string,
+  ) => Effect.Effect<ReadonlyArray<Cancelled>, StoreError>
+  /** Makes new runs of dead ones. */
+  readonly replay: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Replayed>, StoreError>
+  readonly pauseSchedule: (id: string, paused: boolean) => Effect.Effect<boolean, StoreError>
+  /** The id of this engine's node. */
+  readonly node: () => string
+  /** Runs that it carries now, and its slots. */
+  readonly load: () => { readonly carried: number; readonly slots: number; readonly waitingInWheel: number }
+  /**
+   * Stops without loss: takes no new work, waits up to `graceMillis` for running handlers, tells the rest to stop
+   * and hands their runs back, writes all outcomes, leaves. Calling it again waits for the same end.
+   */
+  readonly drain: (graceMillis: number) => Effect.Effect<void>
+}
+
+/** The engine. */
+export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/core/Engine") {
+  /** Starts an engine with the layer's scope. */
+  static readonly layer = (
+    config: EngineConfig,
+  ): Layer.Layer<Engine, StoreError | InvalidSchedule, Store | Executor | Notifier> =>
+    Layer.effect(Engine, makeEngine(config))
+}
+
+// After the grace period: how long to wait for the store to take what is left.
+const lastWritesMillis = 5000
+
+const makeEngine = (
+  config: EngineConfig,
+): Effect.Effect<EngineService, StoreError | InvalidSchedule, Store | Executor | Notifier | Scope.Scope> =>
+  Effect.gen(function* () {
+    const store = yield* RunStore
+    const scheduleStore = yield* ScheduleStore
+    const notifier = yield* Notifier
+    const clock = yield* Clock.Clock
+    const random = yield* Random.Random
+    const now = () => clock.currentTimeMillisUnsafe()
+    const ids = makeIds(now, () => (random.nextDoubleUnsafe() * 2 ** 32) | 0)
+    const events = makeEvents()
+    if (config.onEvent !== undefined) events.listen(config.onEvent)
+    const onTrouble = (doing: string, error: { readonly message: string }): void =>
+      events.publish({ kind: "trouble", doing, error: error.message })
+
+    const membership = yield* makeMembership({
+      identity: config.identity,
+      ids,
+      leaseMillis: config.leaseMillis,
+      onTrouble,
+      onLost: (node) => {
+        events.publish({ kind: "leaseLost", node })
+        dispatcher.stopAll("leaseLost")
+      },
+    })
+    const settler = yield* makeSettler({
+      book: config.book,
+      random: () => random.nextDoubleUnsafe(),
+      onTrouble: (error) => onTrouble("settle runs", error),
+    })
+    const horizon = yield* makeHorizon(
+      () => dispatcher.wake(),
+      (error) => Effect.sync(() => onTrouble("load the horizon", error)),
+    )
+    const dispatcher = yield* makeDispatcher({
+      book: config.book,
+      slots: config.slots,
+      pollMillis: config.pollMillis,
+      node: membership.id,
+      holdsLease: membership.holdsLease,
+      settler,
+      timers: yield* makeWheelTimers,
+      events,
+      onDue: horizon.add,
+      onTrouble,
+    })
+    yield* makeReclaimer({
+      node: membership.id,
+      everyMillis: Math.max(config.leaseMillis / 4, config.pollMillis),
+      retentionMillis: config.retentionMillis,
+      events,
+      wake: dispatcher.wake,
+      onTrouble,
+    })
+    const enqueue = yield* makeEnqueue({ book: config.book, ids })
+
+    yield* saveSchedules(config.schedules)
+    const planner = yield* makePlanner({
+      pollMillis: config.pollMillis,
+      events,
+      onTrouble,
+      runsOf: (schedule, nominalAt) =>
+        Result.map(
+          newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }),
+          (rows) => rows.map((row) => ({ ...row, nominalAt, scheduleId: row.job === schedule.job ? schedule.id : null })),
+        ),
+    })
+
+    const unsubscribe = notifier.subscribe((hint) => {
+      if (hint.kind === "schedules") planner.wake()
+      else if (hint.kind === "cancelled") dispatcher.cancel(hint.ids)
+      else if (hint.dueAt > now()) horizon.add(hint.dueAt)
+      else dispatcher.wake()
+    })
+    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(unsubscribe), membership.leave))
+    // A fixed delay counts from the end of its run.
+    events.listen((event) => {
+      if (event.kind === "ended" && event.run.scheduleId !== null) planner.wake()
+    })
+
+    const drain = yield* Effect.cached(
+      Effect.gen(function* () {
+        planner.close()
+        enqueue.close()
+        dispatcher.close()
+        yield* enqueue.flushed
+        yield* Effect.timeoutOption(dispatcher.idle, yield* Effect.sync(() => grace))
+        dispatcher.stopAll("drain")
+        yield* Effect.timeoutOption(Effect.andThen(dispatcher.idle, settler.flushed), lastWritesMillis)
+        yield* membership.leave
+      }),
+    )
+    let grace = 0
+
+    return {
+      events,
+      node: membership.id,
+      load: () => ({ carried: dispatcher.size(), slots: config.slots, waitingInWheel: horizon.size() }),
+      enqueue: enqueue.enqueue,
+      cancel: (runIds, reason) =>
+        Effect.tap(store.cancel(runIds, reason), () =>
+          Effect.sync(() => {
+            notifier.publish({ kind: "cancelled", ids: runIds })
+            notifier.publish({ kind: "schedules" })
+          }),
+        ),
+      replay: (runIds) =>
+        Effect.tap(store.replay(runIds, runIds.map(ids)), () =>
+          Effect.sync(() => notifier.publish({ kind: "runs", dueAt: now() })),
+        ),
+      pauseSchedule: (id, paused) =>
+        Effect.tap(scheduleStore.pauseSchedule(id, paused), () =>
+          Effect.sync(() => notifier.publish({ kind: "schedules" })),
+        ),
+      drain: (graceMillis) =>
+        Effect.suspend(() => {
+          grace = graceMillis
+          return drain
+        }),
+    }
+  })
+
+/** Saves the config's schedules and removes those that the config had before and has no longer. */
+const saveSchedules = (
+  schedules: ReadonlyArray<NewSchedule>,
+): Effect.Effect<void, StoreError | InvalidSchedule, ScheduleStore | StoreInfo> =>
+  Effect.gen(function* () {
+    const store = yield* ScheduleStore
+    const info = yield* StoreInfo
+    const now = yield* info.now
+    const rows = []
+    for (const schedule of schedules) {
+      const trigger = yield* Effect.fromResult(parsedTrigger(schedule))
+      rows.push({ ...schedule, cursor: now - 1, nextAt: firstAt(trigger, now, now) })
+    }
+    for (let from = 0; from < rows.length; from += 1000) yield* store.putSchedules(rows.slice(from, from + 1000))
+    const wanted = new Set(schedules.map(({ id }) => id))
+    const gone = (yield* store.schedules()).filter(({ id, fromConfig }) => fromConfig && !wanted.has(id))
+    yield* store.deleteSchedules(gone.map(({ id }) => id))
+  })
+
+const parsedTrigger = ({ id, trigger }: NewSchedule): Result.Result<ParsedTrigger, InvalidSchedule> => {
+  if (trigger.kind !== "cron") return Result.succeed(trigger)
+  const cron = parseCron(trigger.expression, { zone: trigger.zone })
+  return Result.mapBoth(cron, {
+    onSuccess: (parsed) => ({ ...trigger, cron: parsed }),
+    onFailure: (error) => error.within(`schedule "${id}"`),
+  })
+}
+

@@ -1,0 +1,36 @@
+// What an engine is told: its jobs and schedules, its size and its times. Values are checked where they are
+// written (the SDK, the Effect entry); here they have their defaults.
+import type { JobBook } from "../domain/Job.ts"
+import type { NewSchedule } from "../domain/Schedule.ts"
+import type { EngineEvent } from "../observe/Event.ts"
+import type { NodeIdentity } from "./Membership.ts"
+
+/** An engine's configuration; times in milliseconds. */
+export interface EngineConfig {
+  readonly book: JobBook
+  /** The schedules of the config: saved at the start, and those that the config no longer has are removed. */
+  readonly schedules: ReadonlyArray<NewSchedule>
+  /** How many runs at once. */
+  readonly slots: number
+  readonly leaseMillis: number
+  /** How long to wait without a hint before looking at the store again. */
+  readonly pollMillis: number
+  /** How long ended runs are kept; `null`: for ever. */
+  readonly retentionMillis: number | null
+  readonly identity: NodeIdentity
+  /** Hears events from the very first one, also those of the start. */
+  readonly onEvent?: (event: EngineEvent) => void
+}
+
+/** Defaults of everything that has one. */
+export const engineDefaults = {
+  slots: 10,
+  leaseMillis: 5000,
+  pollMillis: 1000,
+  retentionMillis: 30 * 86_400_000,
+  /** How long a drain waits for running handlers. */
+  graceMillis: 30_000,
+} as const
+
+/** Slots that one engine may have. */
+export const slotsMax = 10_000

@@ -1,0 +1,66 @@
+// Time that moves only when told: a clock for the whole engine, and a scheduler that finishes all work of one
+// instant before the next. The real engine runs on it, so a test of a year takes moments.
+import * as Context from "effect/Context"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { MixedScheduler, Scheduler } from "effect/Scheduler"
+
+interface Sleeper {
+  readonly at: number
+  readonly wake: () => void
+}
+
+/** A clock to move by hand. */
+export interface VirtualTime {
+  /** The instant, in epoch milliseconds. */
+  readonly now: () => number
+  /** The next instant at which something wants to go on; Infinity when nothing waits. */
+  readonly nextAt: () => number
+  /** Moves to the instant and wakes what waits for it. Never back; what it wakes runs in microtasks. */
+  readonly moveTo: (instant: number) => void
+  /** Clock and scheduler as a context: provide it to everything that is to live in this time. */
+  readonly context: Context.Context<never>
+}
+
+/** Makes a virtual time that stands at `startAt`, in epoch milliseconds. */
+export const makeVirtualTime = (startAt: number): VirtualTime => {
+  let now = startAt
+  let sleepers: Array<Sleeper> = []
+  const nanos = (): bigint => BigInt(Math.round(now * 1e6))
+  const clock: Clock.Clock = {
+    currentTimeMillisUnsafe: () => now,
+    currentTimeMillis: Effect.sync(() => now),
+    currentTimeNanosUnsafe: nanos,
+    currentTimeNanos: Effect.sync(nanos),
+    monotonicTimeNanosUnsafe: nanos,
+    monotonicTimeNanos: Effect.sync(nanos),
+    sleep: (duration) =>
+      Effect.callback((resume) => {
+        const sleeper = { at: now + Math.max(0, Duration.toMillis(duration)), wake: () => resume(Effect.void) }
+        sleepers.push(sleeper)
+        return Effect.sync(() => {
+          sleepers = sleepers.filter((each) => each !== sleeper)
+        })
+      }),
+  }
+  // Microtasks: by the next turn of the host's event loop, all that could go on at this instant has.
+  const scheduler = new MixedScheduler("async", (task) => {
+    let cancelled = false
+    Promise.resolve().then(() => (cancelled ? undefined : task()))
+    return () => {
+      cancelled = true
+    }
+  })
+  return {
+    now: () => now,
+    nextAt: () => sleepers.reduce((least, { at }) => Math.min(least, at), Number.POSITIVE_INFINITY),
+    moveTo: (instant) => {
+      now = Math.max(now, instant)
+      const woken = sleepers.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at)
+      sleepers = sleepers.filter(({ at }) => at > now)
+      for (const { wake } of woken) wake()
+    },
+    context: Context.make(Clock.Clock, clock).pipe(Context.add(Scheduler, scheduler)) as Context.Context<never>,
+  }
+}

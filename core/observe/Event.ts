@@ -1,0 +1,54 @@
+// What an engine tells whoever listens: one value for each thing that happened, after it is in the store.
+// Listeners are called in place and must be quick; what they throw is dropped.
+import * as Result from "effect/Result"
+import type { Run, RunState } from "../domain/Run.ts"
+import type { OccurrenceReason } from "../domain/Schedule.ts"
+
+/** Something that happened in this engine. Times are epoch milliseconds. */
+export type EngineEvent =
+  | { readonly kind: "started"; readonly run: Run; readonly at: number; readonly latenessMillis: number }
+  | {
+      readonly kind: "ended"
+      readonly run: Run
+      /** Where the attempt left the run: a final state, `retrying`, `scheduled` (snoozed) or `ready` (released). */
+      readonly state: RunState
+      readonly durationMillis: number
+      readonly error: { readonly name: string; readonly message: string } | null
+      readonly output: string | null
+      /** When a retrying or snoozed run starts again. */
+      readonly dueAt: number | null
+    }
+  /** The outcome came after the run had been cancelled or given to another node: it was not applied. */
+  | { readonly kind: "stale"; readonly run: Run }
+  | { readonly kind: "reclaimed"; readonly id: string; readonly job: string; readonly state: RunState }
+  | {
+      readonly kind: "occurrence"
+      readonly scheduleId: string
+      readonly at: number
+      readonly count: number
+      readonly reason: OccurrenceReason
+    }
+  | { readonly kind: "log"; readonly run: Run; readonly line: string }
+  | { readonly kind: "leaseLost"; readonly node: string }
+  | { readonly kind: "trouble"; readonly doing: string; readonly error: string }
+
+/** Publishes events to listeners. */
+export interface Events {
+  readonly publish: (event: EngineEvent) => void
+  /** Listens until the returned function is called. */
+  readonly listen: (listener: (event: EngineEvent) => void) => () => void
+}
+
+/** A publisher without a queue: an event costs nothing when nobody listens. */
+export const makeEvents = (): Events => {
+  const listeners = new Set<(event: EngineEvent) => void>()
+  return {
+    publish: (event) => {
+      for (const listener of listeners) Result.try(() => listener(event))
+    },
+    listen: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}

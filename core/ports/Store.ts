@@ -1,0 +1,135 @@
+// The storage ports as the engine holds them: typed services made of one plain driver, so that error
+// translation and spans are written once and not in every adapter.
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { StoreError } from "../domain/Errors.ts"
+import type {
+  NodeStoreDriver,
+  RunStoreDriver,
+  ScheduleStoreDriver,
+  StoreCapabilities,
+  StoreDriver,
+} from "./StoreDriver.ts"
+
+/** A driver's operations as effects that fail with `StoreError` only. */
+export type Lifted<D> = {
+  readonly [K in keyof D]: D[K] extends (...args: infer A) => infer R
+    ? (...args: A) => Effect.Effect<Awaited<R>, StoreError>
+    : never
+}
+
+/** Runs in the store. */
+export class RunStore extends Context.Service<RunStore, Lifted<RunStoreDriver>>()("uhrwerk/core/RunStore") {}
+
+/** Schedules and their ledger in the store. */
+export class ScheduleStore extends Context.Service<ScheduleStore, Lifted<ScheduleStoreDriver>>()(
+  "uhrwerk/core/ScheduleStore",
+) {}
+
+/** Nodes and their leases in the store. */
+export class NodeStore extends Context.Service<NodeStore, Lifted<NodeStoreDriver>>()("uhrwerk/core/NodeStore") {}
+
+/** The store's clock and what it can promise. */
+export class StoreInfo extends Context.Service<
+  StoreInfo,
+  { readonly now: Effect.Effect<number, StoreError>; readonly capabilities: StoreCapabilities }
+>()("uhrwerk/core/StoreInfo") {}
+
+/** All four services of a store. */
+export type Store = RunStore | ScheduleStore | NodeStore | StoreInfo
+
+const runOperations = [
+  "enqueue",
+  "claim",
+  "started",
+  "settle",
+  "promote",
+  "dueWithin",
+  "carried",
+  "reclaim",
+  "cancel",
+  "get",
+  "list",
+  "counts",
+  "attempts",
+  "deadLetters",
+  "replay",
+  "drop",
+  "prune",
+] as const satisfies ReadonlyArray<keyof RunStoreDriver>
+
+const scheduleOperations = [
+  "putSchedules",
+  "schedules",
+  "deleteSchedules",
+  "pauseSchedule",
+  "dueSchedules",
+  "nextScheduleAt",
+  "fire",
+  "occurrences",
+] as const satisfies ReadonlyArray<keyof ScheduleStoreDriver>
+
+const nodeOperations = ["join", "renew", "leave", "nodes"] as const satisfies ReadonlyArray<keyof NodeStoreDriver>
+
+/**
+ * The four services over a driver that `open` makes; it is closed with the layer's scope. What `open` fails
+ * with (a file that is no database, a newer schema) passes through as it is.
+ */
+export const layerDriver = <E, R>(
+  open: Effect.Effect<StoreDriver, E, R>,
+): Layer.Layer<Store, E, Exclude<R, Scope.Scope>> =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const driver = yield* Effect.acquireRelease(open, (opened) =>
+        Effect.ignore(call(opened, "close", () => opened.close())),
+      )
+      return contextDriver(driver)
+    }),
+  )
+
+/** The same services as a plain context, for whoever closes the driver himself. */
+export const contextDriver = (driver: StoreDriver): Context.Context<Store> =>
+  Context.make(RunStore, lift(driver, runOperations)).pipe(
+    Context.add(ScheduleStore, lift(driver, scheduleOperations)),
+    Context.add(NodeStore, lift(driver, nodeOperations)),
+    Context.add(StoreInfo, {
+      now: call(driver, "now", () => driver.now()),
+      capabilities: driver.capabilities,
+    }),
+  )
+
+const lift = <K extends keyof StoreDriver>(
+  driver: StoreDriver,
+  operations: ReadonlyArray<K>,
+): Lifted<Pick<StoreDriver, K>> => {
+  const service: Record<string, unknown> = {}
+  for (const operation of operations) {
+    const run = (driver[operation] as (...args: Array<unknown>) => unknown).bind(driver)
+    service[operation] = (...args: Array<unknown>) => call(driver, operation, () => run(...args))
+  }
+  return service as Lifted<Pick<StoreDriver, K>>
+}
+
+const call = <A>(
+  driver: StoreDriver,
+  operation: string,
+  run: () => A | Promise<A>,
+): Effect.Effect<Awaited<A>, StoreError> => {
+  const storeError = (cause: unknown): StoreError =>
+    new StoreError({ driver: driver.capabilities.name, operation, outcomeUnknown: isUnknown(cause), cause })
+  return Effect.suspend(() => {
+    const answer = Effect.try({ try: run, catch: storeError })
+    // A synchronous driver is not made to wait a microtask: the hot path of an embedded store has no promise.
+    return Effect.flatMap(answer, (value) =>
+      value instanceof Promise
+        ? Effect.tryPromise({ try: () => value as Promise<Awaited<A>>, catch: storeError })
+        : Effect.succeed(value as Awaited<A>),
+    )
+  })
+}
+
+// A driver marks an error after which nothing was done; all others may hide a commit.
+const isUnknown = (cause: unknown): boolean =>
+  !(typeof cause === "object" && cause !== null && (cause as { outcomeUnknown?: unknown }).outcomeUnknown === false)

@@ -1,0 +1,196 @@
+// The storage port as an adapter's author writes it: plain rows in, plain rows or a promise of them out.
+// Each operation is atomic by itself and safe to repeat after an unknown outcome; no transaction crosses the
+// port; the store's own clock decides what is due. `layerDriver` (Store.ts) makes the typed services of it,
+// and `uhrwerk/testing` has the cases that every driver must pass.
+import type { DeadLetter } from "../domain/DeadLetter.ts"
+import type { Settled, Settlement } from "../domain/Outcome.ts"
+import type { Attempt, NewRun, Run, RunState } from "../domain/Run.ts"
+import type { DueSchedule, NewSchedule, Occurrence, ScheduleRow } from "../domain/Schedule.ts"
+
+/** A value now or later: a driver answers as its database does. */
+export type Awaitable<A> = A | Promise<A>
+
+/** What became of one enqueued run: `created`, or `exists` with the id of the run that is there. */
+export interface Enqueued {
+  readonly id: string
+  readonly result: "created" | "exists"
+  readonly state: RunState
+  readonly dueAt: number
+}
+
+/** What a node asks for when it has free slots. */
+export interface Claim {
+  readonly node: string
+  /** Only these queues, and only jobs that the node has a handler for. */
+  readonly queues: ReadonlyArray<string>
+  readonly jobs: ReadonlyArray<string>
+  /** At most this many runs, 1 to 1,000. */
+  readonly limit: number
+  /** `true` when the executor starts them in the same process at once: the claim is the start. */
+  readonly acknowledged: boolean
+}
+
+/** A run's id with the token that allows to change it. */
+export interface Held {
+  readonly id: string
+  readonly token: number
+}
+
+/** Which runs to list, newest first. */
+export interface RunFilter {
+  readonly state?: RunState
+  readonly job?: string
+  readonly chainId?: string
+  /** Ids below this one: the last id of the page before. */
+  readonly before?: string
+  /** 1 to 200. */
+  readonly limit: number
+}
+
+/** How many runs of a job are in a state; kept by the store with each change, never counted. */
+export interface RunCount {
+  readonly job: string
+  readonly state: RunState
+  readonly count: number
+}
+
+/** What became of one cancel: `final` when it had ended before. */
+export interface Cancelled {
+  readonly id: string
+  readonly result: "cancelled" | "final" | "unknown"
+}
+
+/** A run that its dead node left behind, and where it went. */
+export interface Reclaimed {
+  readonly id: string
+  readonly job: string
+  readonly state: RunState
+  readonly node: string
+  readonly attempt: number
+}
+
+/** What became of one replay: `exists` when the letter was replayed before, `unknown` without a letter. */
+export interface Replayed {
+  readonly runId: string
+  readonly newRunId: string | null
+  readonly result: "created" | "exists" | "unknown"
+}
+
+/** Runs: enqueue, claim, settle and what else happens to them. */
+export interface RunStoreDriver {
+  /** Stores runs; a run whose id or (job, key) is there already is not stored again. In order: needs first. */
+  enqueue(runs: ReadonlyArray<NewRun>): Awaitable<ReadonlyArray<Enqueued>>
+  /** Promotes what is due, then gives ready runs to the node: by priority, then due time, then age. */
+  claim(claim: Claim): Awaitable<ReadonlyArray<Run>>
+  /** Acknowledges starts; answers which tokens still hold. */
+  started(runs: ReadonlyArray<Held>): Awaitable<ReadonlyArray<boolean>>
+  /**
+   * Applies outcomes under their tokens, in order: attempts, dead letters and the release of dependents are
+   * part of the same step.
+   */
+  settle(settlements: ReadonlyArray<Settlement>): Awaitable<ReadonlyArray<Settled>>
+  /** Makes due runs ready (or expired), at most `limit`; answers how many. */
+  promote(limit: number): Awaitable<number>
+  /** The distinct due times of scheduled and retrying runs after `from`, up to `until`, ascending, at most `limit`. */
+  dueWithin(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
+  /** Running runs that `node` holds, at most `limit`: how a node finds a claim whose answer it never got. */
+  carried(node: string, limit: number): Awaitable<ReadonlyArray<Run>>
+  /** Takes back runs of nodes whose lease has expired, at most `limit`, never those of `self`. */
+  reclaim(self: string, limit: number): Awaitable<ReadonlyArray<Reclaimed>>
+  cancel(ids: ReadonlyArray<string>, reason: string): Awaitable<ReadonlyArray<Cancelled>>
+  /** The runs of these ids, in that order, without those that are not there. */
+  get(ids: ReadonlyArray<string>): Awaitable<ReadonlyArray<Run>>
+  list(filter: RunFilter): Awaitable<ReadonlyArray<Run>>
+  counts(): Awaitable<ReadonlyArray<RunCount>>
+  /** The failed attempts of a run, oldest first. */
+  attempts(runId: string): Awaitable<ReadonlyArray<Attempt>>
+  /** Letters that were not replayed, newest first. */
+  deadLetters(filter: { readonly job?: string; readonly before?: string; readonly limit: number }): Awaitable<
+    ReadonlyArray<DeadLetter>
+  >
+  /** Makes a new run of a dead one, once; `newIds[i]` is the id for `runIds[i]`. */
+  replay(runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): Awaitable<ReadonlyArray<Replayed>>
+  /** Removes letters; answers how many there were. The dead runs stay until they are pruned. */
+  drop(runIds: ReadonlyArray<string>): Awaitable<number>
+  /** Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. */
+  prune(before: number, limit: number): Awaitable<number>
+}
+
+/** One step of a schedule: decided instants and their runs, and where it stands afterwards. */
+export interface Fire {
+  readonly scheduleId: string
+  /** The version that the planner read: another one means that nothing is done. */
+  readonly version: number
+  readonly cursor: number
+  readonly nextAt: number | null
+  readonly occurrences: ReadonlyArray<Omit<Occurrence, "scheduleId" | "decidedAt">>
+  readonly runs: ReadonlyArray<NewRun>
+  /** The run whose end the next step waits for; `null` keeps the one there is. */
+  readonly lastRunId: string | null
+}
+
+/** Schedules and their ledger. */
+export interface ScheduleStoreDriver {
+  /**
+   * Saves schedules. A new one starts with `cursor` and `nextAt` as given. One that is there keeps its cursor;
+   * if its trigger changed, `nextAt` is replaced, so the old pattern never fires again.
+   */
+  putSchedules(
+    schedules: ReadonlyArray<NewSchedule & { readonly cursor: number; readonly nextAt: number | null }>,
+  ): Awaitable<void>
+  schedules(): Awaitable<ReadonlyArray<ScheduleRow>>
+  deleteSchedules(ids: ReadonlyArray<string>): Awaitable<void>
+  /** Pauses or resumes; a resumed schedule goes on from the store's now. Answers whether it is there. */
+  pauseSchedule(id: string, paused: boolean): Awaitable<boolean>
+  /** Schedules that are due at the store's now, or wait for a last run that has ended; at most `limit`. */
+  dueSchedules(limit: number): Awaitable<ReadonlyArray<DueSchedule>>
+  /** The earliest `nextAt` of all; `null` when none is set. */
+  nextScheduleAt(): Awaitable<number | null>
+  /** Decides instants, stores their runs and moves the cursor, all or nothing, once per version. */
+  fire(fire: Fire): Awaitable<"fired" | "conflict">
+  /** The ledger of a schedule, newest first. */
+  occurrences(filter: {
+    readonly scheduleId?: string
+    readonly before?: number
+    readonly limit: number
+  }): Awaitable<ReadonlyArray<Occurrence>>
+}
+
+/** A node: one engine process, and until when its lease holds. */
+export interface NodeRow {
+  readonly id: string
+  /** Told apart from an earlier node of the same name. */
+  readonly startedAt: number
+  readonly host: string
+  readonly pid: number
+  readonly runtime: string
+  readonly expiresAt: number
+}
+
+/** Nodes and their leases. */
+export interface NodeStoreDriver {
+  /** Enters a node. A store that serves one engine at a time ends the leases of all others here. */
+  join(node: Omit<NodeRow, "expiresAt" | "startedAt">, leaseMillis: number): Awaitable<NodeRow>
+  /** Extends the lease; `false` when it was lost and the node's runs were, or may be, taken. */
+  renew(nodeId: string, leaseMillis: number): Awaitable<boolean>
+  leave(nodeId: string): Awaitable<void>
+  nodes(): Awaitable<ReadonlyArray<NodeRow>>
+}
+
+/** What a store can promise, said honestly. */
+export interface StoreCapabilities {
+  /** Name in errors and logs. */
+  readonly name: string
+  /** Acknowledged rows outlive the process and a power failure. */
+  readonly durable: boolean
+  /** Several engines may use it at once. */
+  readonly shared: boolean
+}
+
+/** Everything that a storage adapter implements. */
+export interface StoreDriver extends RunStoreDriver, ScheduleStoreDriver, NodeStoreDriver {
+  readonly capabilities: StoreCapabilities
+  /** The store's clock, in epoch milliseconds: it decides due times, leases and expiry. */
+  now(): Awaitable<number>
+  close(): Awaitable<void>
+}

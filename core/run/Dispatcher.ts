@@ -1,0 +1,225 @@
+// Dispatch: gives ready runs to the executor, as many as there are free slots, and their outcomes to settlement.
+// A slot is free again when its outcome is in the store, so the node never carries more than its slots.
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import type * as Scope from "effect/Scope"
+import type { StoreError } from "../domain/Errors.ts"
+import type { JobBook } from "../domain/Job.ts"
+import type { Outcome, Settled } from "../domain/Outcome.ts"
+import type { Run } from "../domain/Run.ts"
+import type { Events } from "../observe/Event.ts"
+import { Executor, type Started, type StopReason } from "../ports/Executor.ts"
+import { RunStore } from "../ports/Store.ts"
+import type { Timers } from "../ports/Timers.ts"
+import type { Settler } from "./Settlement.ts"
+
+/** Gives runs to the executor. */
+export interface Dispatcher {
+  /** Something may be ready: look now. */
+  readonly wake: () => void
+  /** Claims nothing more. */
+  readonly close: () => void
+  /** Tells the handlers of these runs, where they run here, that their run was cancelled. */
+  readonly cancel: (ids: ReadonlyArray<string>) => void
+  /** Tells all handlers to stop; with `drain` their runs are handed back unfinished. */
+  readonly stopAll: (reason: StopReason) => void
+  /** Runs that are carried now. */
+  readonly size: () => number
+  /** Waits until no run is carried. */
+  readonly idle: Effect.Effect<void>
+}
+
+interface Carried {
+  readonly run: Run
+  readonly startedAt: number
+  started: Started | undefined
+  takeBack: (() => void) | undefined
+  over: boolean
+}
+
+/** What the dispatcher is given. */
+export interface DispatcherOptions {
+  readonly book: JobBook
+  /** How many runs at once, at least 1. */
+  readonly slots: number
+  /** How long to wait without a hint before looking again, in milliseconds. */
+  readonly pollMillis: number
+  readonly node: () => string
+  /** Whether the node believes that its lease holds: without it nothing is claimed. */
+  readonly holdsLease: () => boolean
+  readonly settler: Settler
+  readonly timers: Timers
+  readonly events: Events
+  /** A run waits again, until this instant. */
+  readonly onDue: (dueAt: number) => void
+  readonly onTrouble: (doing: string, error: StoreError) => void
+}
+
+// Runs in one claim, and how long starting them may hold the event loop before others get a turn.
+const claimMax = 200
+const turnMillis = 4
+
+/** Starts the dispatcher, which stops with the scope. */
+export const makeDispatcher = (
+  options: DispatcherOptions,
+): Effect.Effect<Dispatcher, never, Scope.Scope | RunStore | Executor> =>
+  Effect.gen(function* () {
+    const { settler, timers, events } = options
+    const store = yield* RunStore
+    const executor = yield* Executor
+    const clock = yield* Clock.Clock
+    const monotonic = () => Number(clock.monotonicTimeNanosUnsafe() / 1000n) / 1000
+    const carried = new Map<string, Carried>()
+    const wanted = Latch.makeUnsafe(true)
+    const empty = Latch.makeUnsafe(true)
+    const jobs = [...executor.jobs].filter((name) => options.book.jobs.has(name))
+    const queues = new Set(jobs.map((name) => options.book.jobs.get(name)?.queue ?? "default"))
+    let closed = false
+    // Set when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
+    let lookForLost = false
+
+    const start = (run: Run, needs: ReadonlyMap<string, string | null>): void => {
+      const timeoutMillis = options.book.jobs.get(run.job)?.timeoutMillis ?? null
+      const each: Carried = { run, startedAt: monotonic(), started: undefined, takeBack: undefined, over: false }
+      carried.set(run.id, each)
+      empty.closeUnsafe()
+      const at = clock.currentTimeMillisUnsafe()
+      events.publish({ kind: "started", run, at, latenessMillis: at - run.dueAt })
+      if (timeoutMillis !== null) {
+        each.takeBack = timers.after(timeoutMillis, () => {
+          finish(each, timedOut(timeoutMillis))
+          each.started?.stop("timeout")
+        })
+      }
+      each.started = executor.start({ run, needs, timeoutMillis }, (outcome) => {
+        // A handler that blocks the event loop ends before its timer can fire, and is late all the same.
+        const late = timeoutMillis !== null && monotonic() - each.startedAt > timeoutMillis
+        finish(each, late ? timedOut(timeoutMillis) : outcome)
+      })
+    }
+
+    /** Ends the attempt once: whatever comes after is of no interest. */
+    const finish = (each: Carried, outcome: Outcome): void => {
+      if (each.over) return
+      each.over = true
+      each.takeBack?.()
+      const durationMillis = monotonic() - each.startedAt
+      settler.settle(each.run, outcome, (settled) => settledAs(each, outcome, settled, durationMillis))
+    }
+
+    const settledAs = (each: Carried, outcome: Outcome, settled: Settled, durationMillis: number): void => {
+      const { run } = each
+      forget(each)
+      if (settled.result === "stale" || settled.state === null) {
+        events.publish({ kind: "stale", run })
+        return
+      }
+      const waits = settled.state === "retrying" || settled.state === "scheduled"
+      if (waits && settled.dueAt !== null) options.onDue(settled.dueAt)
+      events.publish({
+        kind: "ended",
+        run,
+        state: settled.state,
+        durationMillis,
+        error: outcome.kind === "failed" ? outcome.error : null,
+        output: outcome.kind === "succeeded" ? outcome.output : null,
+        dueAt: waits ? settled.dueAt : null,
+      })
+    }
+
+    const forget = (each: Carried): void => {
+      // The entry may be of a later attempt of the same run.
+      if (carried.get(each.run.id) === each) carried.delete(each.run.id)
+      wanted.openUnsafe()
+      if (carried.size === 0) empty.openUnsafe()
+    }
+
+    const needsOf = Effect.fnUntraced(function* (runs: ReadonlyArray<Run>) {
+      const ids = [...new Set(runs.flatMap((run) => run.needs))]
+      const outputs = new Map<string, Run>()
+      for (let from = 0; from < ids.length; from += 1000) {
+        for (const run of yield* store.get(ids.slice(from, from + 1000))) outputs.set(run.id, run)
+      }
+      return (run: Run): ReadonlyMap<string, string | null> =>
+        new Map(run.needs.flatMap((id) => {
+          const need = outputs.get(id)
+          return need === undefined ? [] : [[need.job, need.output] as const]
+        }))
+    })
+
+    const startAll = Effect.fnUntraced(function* (runs: ReadonlyArray<Run>) {
+      const needs = runs.some((run) => run.needs.length > 0) ? yield* Effect.retry(needsOf(runs), { times: 5 }) : none
+      let turn = monotonic()
+      for (const run of runs) {
+        start(run, needs(run))
+        if (monotonic() - turn < turnMillis) continue
+        yield* Effect.yieldNow
+        turn = monotonic()
+      }
+    })
+
+    /** Claims and starts once; answers whether there may be more. */
+    const dispatch = Effect.gen(function* () {
+      const free = Math.min(options.slots - carried.size, claimMax)
+      if (closed || free <= 0 || !options.holdsLease()) return false
+      const node = options.node()
+      if (lookForLost) {
+        const lost = (yield* store.carried(node, 1000)).filter((run) => !carried.has(run.id))
+        lookForLost = false
+        yield* startAll(lost)
+        return true
+      }
+      const runs = yield* store.claim({ node, queues: [...queues], jobs, limit: free, acknowledged: true })
+      yield* startAll(runs)
+      return runs.length === free
+    })
+    const loop = Effect.gen(function* () {
+      while (true) {
+        wanted.closeUnsafe()
+        const more = yield* Effect.catch(dispatch, (error) => {
+          lookForLost = true
+          options.onTrouble("claim runs", error)
+          return Effect.as(Effect.sleep(Math.min(options.pollMillis, 250)), false)
+        })
+        if (more) yield* Effect.yieldNow
+        else yield* Effect.raceFirst(wanted.await, Effect.sleep(options.pollMillis))
+      }
+    })
+    if (jobs.length > 0) yield* Effect.forkScoped(loop)
+
+    return {
+      wake: () => {
+        wanted.openUnsafe()
+      },
+      close: () => {
+        closed = true
+      },
+      cancel: (ids) => {
+        for (const id of ids) carried.get(id)?.started?.stop("cancelled")
+      },
+      stopAll: (reason) => {
+        for (const each of [...carried.values()]) {
+          if (reason === "drain") finish(each, { kind: "released" })
+          each.started?.stop(reason)
+          if (reason !== "leaseLost") continue
+          // The token is another's now, or will be: nothing that comes of this attempt counts.
+          each.over = true
+          each.takeBack?.()
+          forget(each)
+        }
+      },
+      size: () => carried.size,
+      idle: empty.await,
+    }
+  })
+
+const none = (): ReadonlyMap<string, string | null> => noNeeds
+const noNeeds: ReadonlyMap<string, string | null> = new Map()
+
+const timedOut = (millis: number): Outcome => ({
+  kind: "failed",
+  error: { name: "Timeout", message: `The attempt took longer than its limit of ${millis} ms`, kind: "timeout" },
+  retryable: true,
+  retryAfterMillis: null,
+})

@@ -1,0 +1,166 @@
+// Enqueue: from "do this job" to stored runs. What is refused is refused before anything is written; what is
+// acknowledged is in the store. A job that needs others is stored with a run of each of them, as one chain.
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import { EngineStopped, InvalidInput, Overloaded, type StoreError, UnknownJob } from "../domain/Errors.ts"
+import type { IdSource } from "../domain/Ids.ts"
+import { chainOf, type JobBook, knownNames } from "../domain/Job.ts"
+import type { NewRun } from "../domain/Run.ts"
+import { Notifier } from "../ports/Notifier.ts"
+import { RunStore } from "../ports/Store.ts"
+import type { Enqueued } from "../ports/StoreDriver.ts"
+import { makeBatcher } from "./Batcher.ts"
+
+/** What to run, and when; times in milliseconds. */
+export interface RunRequest {
+  readonly job: string
+  /** JSON text, or `null`. */
+  readonly input: string | null
+  /** The run's id, a UUIDv7 of the caller's, so that asking twice makes one run. */
+  readonly id?: string
+  /** While a run of this job and key has not ended, asking again answers that run. */
+  readonly key?: string | null
+  readonly delayMillis?: number
+  /** Overrides `delayMillis`: an instant, in the past for "at once". */
+  readonly dueAt?: number | null
+  readonly priority?: number
+  readonly queue?: string
+  /** Not started by this instant, the run expires. */
+  readonly expiresAt?: number | null
+}
+
+/** Why a request was not stored. */
+export type EnqueueError = UnknownJob | InvalidInput | EngineStopped | Overloaded | StoreError
+
+/** Requests that may wait for the store at once. */
+export const waitingMax = 100_000
+/** Rows in one write. */
+const batchMax = 500
+
+/**
+ * The rows for a request: the job's run, last, after those of the jobs it needs, which get no input. A job with
+ * needs takes no id and no key of the caller's: its chain could not be told from the one that is there.
+ */
+export const newRuns = (
+  book: JobBook,
+  ids: IdSource,
+  request: RunRequest,
+): Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput> => {
+  const job = book.jobs.get(request.job)
+  if (job === undefined) {
+    return Result.fail(
+      new UnknownJob({
+        job: request.job,
+        field: "job",
+        reason: `no job named "${request.job}" is defined`,
+        next: `Define it in the config, or correct the name. Known jobs: ${knownNames(book.jobs)}.`,
+      }),
+    )
+  }
+  const single = request.id ?? request.key
+  if (job.needs.length > 0 && single !== undefined && single !== null) {
+    return Result.fail(
+      new InvalidInput({
+        field: request.id === undefined ? "key" : "id",
+        reason: `job "${job.name}" needs other jobs, and a chain has no id or key of yours`,
+        next: "Leave it out for this job.",
+      }),
+    )
+  }
+  const names = chainOf(book, job.name)
+  const idOf = new Map(names.map((name) => [name, name === job.name ? (request.id ?? ids()) : ids()]))
+  const chainId = names.length > 1 ? (idOf.get(job.name) as string) : null
+  return Result.succeed(
+    names.map((name): NewRun => {
+      const member = book.jobs.get(name) ?? job
+      const asked = name === job.name
+      return {
+        id: idOf.get(name) as string,
+        job: name,
+        queue: (asked ? request.queue : undefined) ?? member.queue,
+        input: asked ? request.input : null,
+        dueAt: request.dueAt ?? null,
+        delayMillis: request.delayMillis ?? 0,
+        priority: request.priority ?? member.priority,
+        attemptMax: member.retry.attemptMax,
+        key: asked ? (request.key ?? null) : null,
+        expiresAt: request.expiresAt ?? null,
+        scheduleId: null,
+        nominalAt: null,
+        chainId,
+        needs: member.needs.map((need) => idOf.get(need) as string),
+        replayOf: null,
+      }
+    }),
+  )
+}
+
+/** Stores runs. */
+export interface Enqueue {
+  /** Stores the request's run, and those it needs; answers for the run that was asked for. */
+  readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
+  /** Takes no further request. */
+  readonly close: () => void
+  /** Waits until all taken requests are answered. */
+  readonly flushed: Effect.Effect<void>
+}
+
+/** Starts it; it stops with the scope. */
+export const makeEnqueue = (options: {
+  readonly book: JobBook
+  readonly ids: IdSource
+}): Effect.Effect<Enqueue, never, Scope.Scope | RunStore | Notifier> =>
+  Effect.gen(function* () {
+    const store = yield* RunStore
+    const notifier = yield* Notifier
+    let closed = false
+
+    const process = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<NewRun>>) {
+      const rows = yield* Effect.retry(store.enqueue(groups.flat()), retries)
+      let place = -1
+      const answers = groups.map((group) => rows[(place += group.length)] as Enqueued)
+      notifier.publish({ kind: "runs", dueAt: rows.reduce((least, row) => Math.min(least, row.dueAt), Infinity) })
+      for (const row of rows) if (row.state === "scheduled") notifier.publish({ kind: "runs", dueAt: row.dueAt })
+      return answers
+    })
+    const batcher = yield* makeBatcher({ process, sizeOf: (group) => group.length, batchMax, waitingMax })
+
+    const enqueue = (request: RunRequest): Effect.Effect<Enqueued, EnqueueError> =>
+      Effect.callback((resume) => {
+        if (closed) return resume(Effect.fail(stopped()))
+        const group = newRuns(options.book, options.ids, request)
+        if (Result.isFailure(group)) return resume(Effect.fail(group.failure))
+        const taken = batcher.add(group.success, (answer) =>
+          resume(Result.isSuccess(answer) ? Effect.succeed(answer.success) : Effect.fail(answer.failure)),
+        )
+        if (!taken) resume(Effect.fail(overloaded()))
+      })
+
+    return {
+      enqueue,
+      close: () => {
+        closed = true
+      },
+      flushed: batcher.flushed,
+    }
+  })
+
+// Safe to repeat: the ids are the same each time. After about a second the caller hears of the failure.
+const retries = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: 4 }))
+
+const stopped = (): EngineStopped =>
+  new EngineStopped({
+    field: "engine",
+    reason: "the engine is stopping and takes no new runs",
+    next: "Send to another engine, or start this one again.",
+  })
+
+const overloaded = (): Overloaded =>
+  new Overloaded({
+    field: "engine",
+    limit: waitingMax,
+    reason: `${waitingMax} requests wait to be stored`,
+    next: "Wait for some of them before you send more.",
+  })

@@ -1,0 +1,64 @@
+// Settlement: from an attempt's outcome to the store. Decides retry or dead by the job's policy, writes outcomes
+// in batches, and repeats a write until the store has answered: the token makes that harmless.
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import type { StoreError } from "../domain/Errors.ts"
+import type { JobBook } from "../domain/Job.ts"
+import type { Outcome, Settled, Settlement } from "../domain/Outcome.ts"
+import { defaultRetryPolicy, nextDelay } from "../domain/RetryPolicy.ts"
+import type { Run } from "../domain/Run.ts"
+import { RunStore } from "../ports/Store.ts"
+import { makeBatcher } from "./Batcher.ts"
+
+/** Settles outcomes. */
+export interface Settler {
+  /** Takes an outcome; `done` hears what became of it. */
+  readonly settle: (run: Run, outcome: Outcome, done: (settled: Settled) => void) => void
+  /** Waits until all taken outcomes are in the store. */
+  readonly flushed: Effect.Effect<void>
+}
+
+/** The outcome under the run's token, with the retry decided. `random` is in [0, 1). */
+export const decide = (book: JobBook, run: Run, outcome: Outcome, random: number): Settlement => {
+  const held = { id: run.id, token: run.token }
+  if (outcome.kind !== "failed") return { ...held, ...outcome }
+  const { error, retryable, retryAfterMillis } = outcome
+  // The row's own limit counts: the policy may have changed since it was stored.
+  const policy = { ...(book.jobs.get(run.job)?.retry ?? defaultRetryPolicy), attemptMax: run.attemptMax }
+  const failure = { attempt: run.attempt, error, retryable, retryAfterMillis }
+  return { ...held, kind: "failed", error, retryInMillis: nextDelay(policy, failure, random) }
+}
+
+/** Starts it; it stops with the scope. `onTrouble` hears of each failed write. */
+export const makeSettler = (options: {
+  readonly book: JobBook
+  readonly random: () => number
+  readonly onTrouble: (error: StoreError) => void
+}): Effect.Effect<Settler, never, Scope.Scope | RunStore> =>
+  Effect.gen(function* () {
+    const store = yield* RunStore
+    const process = (settlements: ReadonlyArray<Settlement>): Effect.Effect<ReadonlyArray<Settled>, StoreError> => {
+      const write = Effect.tapError(store.settle(settlements), (error) => Effect.sync(() => options.onTrouble(error)))
+      // A batch is tried once, then each of it alone (see Batcher), and that until the store answers.
+      return settlements.length > 1 ? write : Effect.retry(write, untilItAnswers)
+    }
+    const batcher = yield* makeBatcher({
+      process,
+      sizeOf: () => 1,
+      batchMax: 500,
+      // As many as there are slots: a slot is free when its outcome is settled.
+      waitingMax: Number.POSITIVE_INFINITY,
+    })
+    return {
+      settle: (run, outcome, done) => {
+        batcher.add(decide(options.book, run, outcome, options.random()), (answer) => {
+          if (Result.isSuccess(answer)) done(answer.success)
+        })
+      },
+      flushed: batcher.flushed,
+    }
+  })
+
+const untilItAnswers = Schedule.min([Schedule.exponential("20 millis"), Schedule.spaced("2 seconds")])

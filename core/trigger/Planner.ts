@@ -1,0 +1,144 @@
+// The planner: decides, when a schedule's instant comes, what becomes of it, and stores decision, run and the
+// schedule's next instant in one step. It sleeps until the earliest next instant of all schedules.
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import type { InvalidInput, InvalidSchedule, StoreError, UnknownJob } from "../domain/Errors.ts"
+import type { NewRun } from "../domain/Run.ts"
+import type { DueSchedule, Trigger } from "../domain/Schedule.ts"
+import type { Events } from "../observe/Event.ts"
+import { Notifier } from "../ports/Notifier.ts"
+import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
+import { parseCron } from "./CronFields.ts"
+import { type ParsedTrigger, plan } from "./Occurrences.ts"
+
+/** Plans. */
+export interface Planner {
+  /** A schedule was saved, or a run ended that one waits for: look now. */
+  readonly wake: () => void
+  /** Decides nothing more. */
+  readonly close: () => void
+}
+
+// Schedules in one look at the store; between two looks others get their turn.
+const dueMax = 200
+
+/** Starts the planner, which stops with the scope. `runsOf` makes the rows of an instant's run, the last one its own. */
+export const makePlanner = (options: {
+  readonly runsOf: (
+    schedule: DueSchedule,
+    nominalAt: number,
+  ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
+  readonly pollMillis: number
+  readonly events: Events
+  readonly onTrouble: (doing: string, error: StoreError | UnknownJob | InvalidInput | InvalidSchedule) => void
+}): Effect.Effect<Planner, never, Scope.Scope | ScheduleStore | StoreInfo | Notifier> =>
+  Effect.gen(function* () {
+    const store = yield* ScheduleStore
+    const info = yield* StoreInfo
+    const notifier = yield* Notifier
+    const clock = yield* Clock.Clock
+    const wanted = Latch.makeUnsafe(true)
+    let closed = false
+    const triggers = new Map<string, ParsedTrigger>()
+
+    const fire = Effect.fnUntraced(function* (schedule: DueSchedule) {
+      const trigger = yield* Effect.fromResult(parsed(schedule.trigger, triggers))
+      const now = yield* info.now
+      const { decisions, cursor, nextAt } = plan(schedule, trigger, now)
+      const runs: Array<NewRun> = []
+      const occurrences = []
+      let lastRunId: string | null = null
+      for (const decision of decisions) {
+        let runId: string | null = null
+        if (decision.reason === null) {
+          const rows = yield* Effect.fromResult(options.runsOf(schedule, decision.at))
+          runs.push(...rows)
+          lastRunId = runId = rows[rows.length - 1]?.id ?? null
+        }
+        occurrences.push({ ...decision, runId })
+      }
+      const { id, version } = schedule
+      const answer = yield* store.fire({
+        scheduleId: id,
+        version,
+        cursor,
+        nextAt,
+        occurrences,
+        runs,
+        lastRunId,
+      })
+      // Somebody else decided this instant, or edited the schedule: the next look shows how it stands.
+      if (answer === "conflict") return
+      if (runs.length > 0) notifier.publish({ kind: "runs", dueAt: runs[0]?.dueAt ?? now })
+      for (const { at, count, reason } of occurrences) {
+        if (reason !== null) options.events.publish({ kind: "occurrence", scheduleId: id, at, count, reason })
+      }
+    })
+
+    /** One look; answers for how long to sleep. */
+    const look = Effect.gen(function* () {
+      if (closed) return options.pollMillis
+      const due = yield* store.dueSchedules(dueMax)
+      let failures = 0
+      for (const schedule of due) {
+        if (closed) return options.pollMillis
+        // A schedule that cannot be planned must not keep the others from it.
+        yield* Effect.catch(fire(schedule), (error) =>
+          Effect.sync(() => {
+            failures++
+            options.onTrouble(`plan schedule "${schedule.id}"`, error)
+          }),
+        )
+      }
+      if (due.length === dueMax && failures < dueMax) return 0
+      const nextAt = yield* store.nextScheduleAt()
+      const wait = nextAt === null ? options.pollMillis : nextAt - clock.currentTimeMillisUnsafe()
+      return Math.min(options.pollMillis, Math.max(wait, failures > 0 ? options.pollMillis : 0))
+    })
+    const loop = Effect.gen(function* () {
+      while (true) {
+        wanted.closeUnsafe()
+        const wait = yield* Effect.catch(look, (error) =>
+          Effect.sync(() => {
+            options.onTrouble("look for due schedules", error)
+            return options.pollMillis
+          }),
+        )
+        if (wait <= 0) yield* Effect.yieldNow
+        else yield* Effect.raceFirst(wanted.await, Effect.sleep(wait))
+      }
+    })
+    yield* Effect.forkScoped(loop)
+
+    return {
+      wake: () => {
+        wanted.openUnsafe()
+      },
+      close: () => {
+        closed = true
+      },
+    }
+  })
+
+/** Parses a stored trigger, once a text. */
+const parsed = (
+  trigger: Trigger,
+  cache: Map<string, ParsedTrigger>,
+): Result.Result<ParsedTrigger, InvalidSchedule> => {
+  if (trigger.kind !== "cron") return Result.succeed(trigger)
+  const name = `${trigger.zone} ${trigger.expression}`
+  const known = cache.get(name)
+  if (known !== undefined) return Result.succeed(known)
+  return Result.map(parseCron(trigger.expression, { zone: trigger.zone }), (cron) => {
+    if (cache.size >= cacheMax) cache.clear()
+    const made = { ...trigger, cron }
+    cache.set(name, made)
+    return made
+  })
+}
+
+// Parsed expressions kept; most schedules share a few.
+const cacheMax = 10_000
