@@ -53,7 +53,11 @@ const call = (
 ): void => {
   try {
     const value = handler(assignment, signal)
-    if (isThenable(value)) value.then((output) => done(returned(output)), (error: unknown) => done(threw(error)))
+    if (isThenable(value))
+      value.then(
+        (output) => done(returned(output)),
+        (error: unknown) => done(threw(error)),
+      )
     else done(returned(value))
   } catch (error) {
     done(threw(error))
@@ -61,7 +65,9 @@ const call = (
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === "object" && value !== null && typeof (value as { readonly then?: unknown }).then === "function"
+  typeof value === "object" &&
+  value !== null &&
+  typeof (value as { readonly then?: unknown }).then === "function"
 
 const returned = (value: unknown): Outcome => {
   const output = encodePayload("output", value)
@@ -73,7 +79,8 @@ const returned = (value: unknown): Outcome => {
 const threw = (error: unknown): Outcome => {
   if (error instanceof Snooze) return { kind: "snoozed", delayMillis: error.delayMillis }
   if (error instanceof RetryAfter) return failed(errorInfo(error), true, error.delayMillis)
-  if (error instanceof StopSignal) return failed(errorInfo(error, error.why === "timeout" ? "timeout" : "cancelled"))
+  if (error instanceof StopSignal)
+    return failed(errorInfo(error, error.why === "timeout" ? "timeout" : "cancelled"))
   return failed(errorInfo(error), !(error instanceof NonRetryable))
 }
 

@@ -2,7 +2,7 @@
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import type { Attempt, Run } from "../../core/domain/Run.ts"
 import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
-import { checkBatch, checkLimit, pageMax } from "./limits.ts"
+import { checkBatch, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
 import type { RunTable } from "./RunTable.ts"
 
 /** The operations that change nothing. */

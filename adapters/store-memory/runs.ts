@@ -5,7 +5,7 @@ import * as Transition from "../../core/domain/Transition.ts"
 import type { Claim, Enqueued, Held } from "../../core/ports/StoreDriver.ts"
 import { planEnqueue } from "./enqueue.ts"
 import type { Heap } from "./Heap.ts"
-import { batchMax, checkBatch, checkLimit, windowMax } from "./limits.ts"
+import { batchMax, checkBatch, checkLimit, windowMax } from "../../core/ports/StoreLimits.ts"
 import type { Entry, RunTable } from "./RunTable.ts"
 
 /** The operations that carry a run forward. */

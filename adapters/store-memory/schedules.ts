@@ -10,7 +10,7 @@ import type {
 } from "../../core/domain/Schedule.ts"
 import type { Fire } from "../../core/ports/StoreDriver.ts"
 import { planEnqueue } from "./enqueue.ts"
-import { batchMax, checkBatch, checkLimit, pageMax } from "./limits.ts"
+import { batchMax, checkBatch, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
 import type { RunTable } from "./RunTable.ts"
 import type { ScheduleTable } from "./ScheduleTable.ts"
 

@@ -2,7 +2,7 @@
 import { isFinal, type ErrorInfo, type Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Cancelled, Reclaimed, Replayed } from "../../core/ports/StoreDriver.ts"
-import { batchMax, checkBatch, checkLimit, refusal } from "./limits.ts"
+import { batchMax, checkBatch, checkLimit, refusal } from "../../core/ports/StoreLimits.ts"
 import type { NodeTable } from "./nodes.ts"
 import type { Entry, RunTable } from "./RunTable.ts"
 import type { ScheduleTable } from "./ScheduleTable.ts"

@@ -50,7 +50,9 @@ export const openDatabase = (options: DatabaseOptions): Database => {
     sqlite.close()
     throw unusable(file, error)
   }
-  const [begin, commit, rollback] = ["begin immediate", "commit", "rollback"].map((sql) => sqlite.prepare(sql))
+  const [begin, commit, rollback] = ["begin immediate", "commit", "rollback"].map((sql) =>
+    sqlite.prepare(sql),
+  )
   return {
     file,
     prepare: (sql) => sqlite.prepare(sql),

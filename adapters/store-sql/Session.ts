@@ -1,6 +1,6 @@
 // What all operations of one open store share: its database and clock, its counts, and the rows of its runs.
 // Every change of a run passes `save`, so that counts, attempts, letters and dependents follow in the same step.
-import { eq, sql } from "drizzle-orm"
+import { and, eq, getTableColumns, sql } from "drizzle-orm"
 import type { Attempt, ErrorInfo, Run, RunState } from "../../core/domain/Run.ts"
 import { isFinal } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
@@ -14,11 +14,9 @@ export type Session = ReturnType<typeof openSession>
 
 /** Compiles what all operations share. `now` is the store's clock. */
 export const openSession = (database: Database, now: () => number) => {
-  const columns = Object.fromEntries(
-    Object.keys(runs)
-      .filter((name) => name in encodedNames)
-      .map((name) => [name, at(name)]),
-  )
+  // What `encodeRun` fills; the other two are the store's own.
+  const { seq: _seq, settledToken: _settledToken, ...filled } = getTableColumns(runs)
+  const columns = Object.fromEntries(Object.keys(filled).map((name) => [name, at(name)]))
   const statements = {
     insert: prepare(
       database,
@@ -31,7 +29,7 @@ export const openSession = (database: Database, now: () => number) => {
       database,
       build
         .update(runs)
-        .set({ ...columns, settledToken: at("settledToken") } as object)
+        .set({ ...columns, settledToken: at<number>("settledToken") })
         .where(eq(runs.id, at("id"))),
     ),
     byId: prepare(
@@ -41,13 +39,6 @@ export const openSession = (database: Database, now: () => number) => {
         .from(runs)
         .where(eq(runs.id, at("id"))),
     ),
-    dependents: prepare(
-      database,
-      build
-        .select({ runId: dependents.runId })
-        .from(dependents)
-        .where(eq(dependents.needId, at("id"))),
-    ),
     addDependent: prepare(
       database,
       build
@@ -55,7 +46,19 @@ export const openSession = (database: Database, now: () => number) => {
         .values({ needId: at("needId"), runId: at("runId") } as unknown as typeof dependents.$inferInsert)
         .onConflictDoNothing(),
     ),
-    dropDependents: prepare(database, build.delete(dependents).where(eq(dependents.needId, at("id")))),
+    dependents: prepare(
+      database,
+      build
+        .select({ runId: dependents.runId })
+        .from(dependents)
+        .where(eq(dependents.needId, at("id"))),
+    ),
+    dropDependent: prepare(
+      database,
+      build
+        .delete(dependents)
+        .where(and(eq(dependents.needId, at("needId")), eq(dependents.runId, at("runId")))),
+    ),
     addAttempt: prepare(
       database,
       build.insert(attempts).values({
@@ -82,7 +85,11 @@ export const openSession = (database: Database, now: () => number) => {
       database,
       build
         .insert(runCounts)
-        .values({ job: at("job"), state: at("state"), count: at("count") } as unknown as typeof runCounts.$inferInsert)
+        .values({
+          job: at("job"),
+          state: at("state"),
+          count: at("count"),
+        } as unknown as typeof runCounts.$inferInsert)
         .onConflictDoUpdate({
           target: [runCounts.job, runCounts.state],
           set: { count: sql`${runCounts.count} + excluded.count` },
@@ -107,7 +114,9 @@ export const openSession = (database: Database, now: () => number) => {
 
   const find = (id: string): { run: Run; settledToken: number } | undefined => {
     const row = statements.byId.get({ id })
-    return row === undefined ? undefined : { run: decodeRun(row), settledToken: row["settled_token"] as number }
+    return row === undefined
+      ? undefined
+      : { run: decodeRun(row), settledToken: row["settled_token"] as number }
   }
 
   /** Stores a new run and counts it; `false` when its id, or its key while it is in use, is there. */
@@ -123,7 +132,9 @@ export const openSession = (database: Database, now: () => number) => {
     count(after.job, before.state, after.state)
     if (failed !== null) addAttempt(before, failed)
     if (after.state === "dead") addLetter(after)
-    if (isFinal(after.state)) endNeeds(after.id, after.job, after.state)
+    if (!isFinal(after.state)) return
+    dropNeeds(after.id, after.needs)
+    endNeeds(after.id, after.job, after.state)
   }
 
   const addAttempt = (run: Run, error: ErrorInfo): void => {
@@ -149,6 +160,11 @@ export const openSession = (database: Database, now: () => number) => {
     })
   }
 
+  /** An ended run waits for nothing: what it needed may be pruned. */
+  const dropNeeds = (runId: string, needs: ReadonlyArray<string>): void => {
+    for (const needId of needs) statements.dropDependent.run({ needId, runId })
+  }
+
   /** Releases, or skips, what waits for an ended run, and what waits for that. A list, as chains can be long. */
   const endNeeds = (id: string, job: string, state: RunState): void => {
     const ended = [{ id, job, state }]
@@ -163,10 +179,10 @@ export const openSession = (database: Database, now: () => number) => {
         if (after === null) continue
         statements.update.run({ ...encodeRun(after), settledToken: found.settledToken })
         count(after.job, found.run.state, after.state)
-        if (isFinal(after.state)) ended.push({ id: after.id, job: after.job, state: after.state })
+        if (!isFinal(after.state)) continue
+        dropNeeds(after.id, after.needs)
+        ended.push({ id: after.id, job: after.job, state: after.state })
       }
-      // Each need is judged once: gone with the step that ended it.
-      statements.dropDependents.run({ id: need.id })
     }
   }
 
@@ -174,19 +190,11 @@ export const openSession = (database: Database, now: () => number) => {
     moved.clear()
     return database.transaction(() => {
       const value = body()
-      for (const { job, state, by } of moved.values()) if (by !== 0) statements.count.run({ job, state, count: by })
+      for (const { job, state, by } of moved.values())
+        if (by !== 0) statements.count.run({ job, state, count: by })
       return value
     })
   }
 
-  return { database, now, statements, count, find, insert, save, endNeeds, transaction }
+  return { database, now, statements, count, find, insert, save, dropNeeds, endNeeds, transaction }
 }
-
-// The columns that `encodeRun` fills; `seq` and `settled_token` are the store's own.
-const encodedNames: Readonly<Record<string, true>> = Object.fromEntries(
-  [
-    ...["id", "job", "queue", "state", "priority", "dueAt", "createdAt", "attempt", "attemptMax", "losses", "token"],
-    ...["node", "waitingFor", "startedAt", "startAcknowledged", "endedAt", "key", "expiresAt", "scheduleId"],
-    ...["nominalAt", "chainId", "needs", "replayOf", "reason", "error", "input", "output"],
-  ].map((name) => [name, true]),
-)

@@ -36,13 +36,14 @@ export const prepare = (database: Database, query: { getSQL(): SQL } | SQL): Sta
   const statement = database.prepare(text)
   const slots = params.map((param) => {
     const value = is(param, Param) ? param.value : param
-    return is(value, Placeholder) ? { name: String(value.name) } : { constant: value as Value }
+    return is(value, Placeholder) ? { name: value.name } : { constant: value as Value }
   })
   const bind = (values: Values): Array<Value> => {
     const bound: Array<Value> = []
     for (const slot of slots) {
       // A missing name would bind as NULL without a word.
-      if (slot.name !== undefined && values[slot.name] === undefined) throw new Error(`No value for "${slot.name}"`)
+      if (slot.name !== undefined && values[slot.name] === undefined)
+        throw new Error(`No value for "${slot.name}"`)
       bound.push(slot.name === undefined ? slot.constant : (values[slot.name] as Value))
     }
     return bound

@@ -1,14 +1,17 @@
 // Claim, start and settle: the three steps of a run's happy path, each one prepared statement a run or a batch.
 import { and, eq, sql } from "drizzle-orm"
 import type { Settled, Settlement } from "../../core/domain/Outcome.ts"
-import type { Run, RunState } from "../../core/domain/Run.ts"
+import { isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Claim, Held } from "../../core/ports/StoreDriver.ts"
-import { batchMax, checkBatch, checkLimit } from "./limits.ts"
+import { batchMax, checkBatch, checkLimit, windowMax } from "../../core/ports/StoreLimits.ts"
 import { decodeRun } from "./rows.ts"
 import type { Session } from "./Session.ts"
 import { runs } from "./schema.ts"
 import { at, build, prepare, type Row } from "./Statement.ts"
+
+// When a run that waits is due; of no meaning for others.
+const dueOf = (run: Run): number | null => (isFinal(run.state) || run.state === "running" ? null : run.dueAt)
 
 /** The part of a store that moves runs from due to ended. */
 export const makeClaim = (session: Session) => {
@@ -51,7 +54,7 @@ export const makeClaim = (session: Session) => {
         sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
           and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
           and job in (select value from json_each(${at("jobs")}))
-          order by priority desc, due_at, seq limit ${at("limit")})`,
+          order by priority desc, due_at, id limit ${at("limit")})`,
       )
       .returning(),
   )
@@ -68,7 +71,7 @@ export const makeClaim = (session: Session) => {
         error: null,
       })
       .where(and(eq(runs.id, at("id")), eq(runs.state, sql.raw("'running'")), eq(runs.token, at("token"))))
-      .returning({ job: runs.job, chainId: runs.chainId, dueAt: runs.dueAt }),
+      .returning({ job: runs.job, needs: runs.needs }),
   )
   const waiting = (state: string, index: string) =>
     sql`select due_at from runs indexed by ${sql.raw(index)} where state = ${sql.raw(`'${state}'`)}
@@ -88,7 +91,9 @@ export const makeClaim = (session: Session) => {
     for (const row of overdue.all({ now: now(), limit })) {
       const run = decodeRun(row)
       const after = Transition.expired(run, now())
-      if (after !== null) session.save(run, after, row["settled_token"] as number, null)
+      if (after === null) continue
+      session.save(run, after, row["settled_token"] as number, null)
+      promoted++
     }
     for (const { from, statement } of promotions) {
       for (const { job } of statement.all({ now: now(), limit })) {
@@ -100,7 +105,7 @@ export const makeClaim = (session: Session) => {
   }
 
   const claim = (wish: Claim): ReadonlyArray<Run> => {
-    checkLimit("limit", wish.limit, batchMax)
+    checkLimit(wish.limit, batchMax)
     const jobs = JSON.stringify(wish.jobs)
     return session.transaction(() => {
       promote(batchMax)
@@ -116,7 +121,7 @@ export const makeClaim = (session: Session) => {
         (a, b) =>
           (b["priority"] as number) - (a["priority"] as number) ||
           (a["due_at"] as number) - (b["due_at"] as number) ||
-          (a["seq"] as number) - (b["seq"] as number),
+          ((a["id"] as string) < (b["id"] as string) ? -1 : 1),
       )
       for (const row of rows) session.count(row["job"] as string, "ready", "running")
       return rows.map(decodeRun)
@@ -129,21 +134,22 @@ export const makeClaim = (session: Session) => {
       const row = succeed.get({ id, token, output: settlement.output, now: now() })
       if (row !== undefined) {
         session.count(row["job"] as string, "running", "succeeded")
-        // Only a run of a chain can have dependents.
-        if (row["chain_id"] !== null) session.endNeeds(id, row["job"] as string, "succeeded")
-        return { id, result: "settled", state: "succeeded", dueAt: row["due_at"] as number }
+        if (row["needs"] !== null) session.dropNeeds(id, JSON.parse(row["needs"] as string) as Array<string>)
+        session.endNeeds(id, row["job"] as string, "succeeded")
+        return { id, result: "settled", state: "succeeded", dueAt: null }
       }
     }
     const found = session.find(id)
     if (found === undefined) return { id, result: "stale", state: null, dueAt: null }
-    const { run } = found
+    const { run, settledToken } = found
     const after = settlement.kind === "succeeded" ? null : transition(run, settlement)
     if (after !== null) {
       session.save(run, after, token, settlement.kind === "failed" ? settlement.error : null)
-      return { id, result: "settled", state: after.state, dueAt: after.dueAt }
+      return { id, result: "settled", state: after.state, dueAt: dueOf(after) }
     }
-    const result = found.settledToken === token ? "settled" : "stale"
-    return { id, result, state: run.state, dueAt: run.dueAt }
+    // The answer to the first writing may have been lost: the same token gets what became of it.
+    const repeated = token > 0 && settledToken === token && run.token === token && run.state !== "running"
+    return { id, result: repeated ? "settled" : "stale", state: run.state, dueAt: dueOf(run) }
   }
 
   const transition = (run: Run, settlement: Exclude<Settlement, { kind: "succeeded" }>): Run | null => {
@@ -160,7 +166,7 @@ export const makeClaim = (session: Session) => {
   return {
     claim,
     promote: (limit: number): number => {
-      checkLimit("limit", limit, batchMax)
+      checkLimit(limit, batchMax)
       return session.transaction(() => promote(limit))
     },
     started: (held: ReadonlyArray<Held>): ReadonlyArray<boolean> => {
@@ -180,11 +186,11 @@ export const makeClaim = (session: Session) => {
       return session.transaction(() => settlements.map(settleOne))
     },
     carried: (node: string, limit: number): ReadonlyArray<Run> => {
-      checkLimit("limit", limit, batchMax)
+      checkLimit(limit, batchMax)
       return carried.all({ node, limit }).map(decodeRun)
     },
     dueWithin: (from: number, until: number, limit: number): ReadonlyArray<number> => {
-      checkLimit("limit", limit, 100_000)
+      checkLimit(limit, windowMax)
       return due.all({ from, until, limit }).map((row) => row["due_at"] as number)
     },
   }

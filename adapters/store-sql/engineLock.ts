@@ -19,7 +19,8 @@ export const lockForEngine = (
     lock.close()
     if (!/locked|busy/i.test(error instanceof Error ? error.message : "")) throw error
     const holder = holders()[0]
-    const who = holder === undefined ? "another engine" : `the engine in process ${holder.pid} on ${holder.host}`
+    const who =
+      holder === undefined ? "another engine" : `the engine in process ${holder.pid} on ${holder.host}`
     throw new StoreInUse({
       field: `storage "${file}"`,
       reason: `${who} serves this file, and a SQLite file serves one engine at a time`,

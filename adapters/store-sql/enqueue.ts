@@ -3,7 +3,7 @@ import { and, eq, inArray } from "drizzle-orm"
 import { finalStates, type NewRun, runStates } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Enqueued } from "../../core/ports/StoreDriver.ts"
-import { checkBatch } from "./limits.ts"
+import { checkBatch, refusal } from "../../core/ports/StoreLimits.ts"
 import type { Session } from "./Session.ts"
 import { runs } from "./schema.ts"
 import { at, build, prepare } from "./Statement.ts"
@@ -25,14 +25,14 @@ export const makeEnqueue = (session: Session) => {
     const now = session.now()
     const needs = [...new Set(run.needs)].map((id) => {
       const need = session.find(id)?.run
-      if (need === undefined) throw new RangeError(`needs: run "${run.id}" needs "${id}", which is not stored`)
+      if (need === undefined) throw refusal(`needs: run "${run.id}" needs "${id}", which is not stored`)
       return need
     })
     const open = needs.filter((need) => need.state !== "succeeded")
     const row = Transition.enqueued(run, open.length, now)
     if (!session.insert(row)) return existing(run)
-    const broken = open.find((need) => openStates.includes(need.state) === false)
-    for (const need of broken === undefined ? open : []) {
+    const broken = open.find((need) => !openStates.includes(need.state))
+    for (const need of broken === undefined ? needs : []) {
       session.statements.addDependent.run({ needId: need.id, runId: run.id })
     }
     if (broken !== undefined) {
@@ -48,7 +48,8 @@ export const makeEnqueue = (session: Session) => {
     const same = session.find(run.id)?.run
     if (same !== undefined) return { id: same.id, result: "exists", state: same.state, dueAt: same.dueAt }
     const row = byKey.get({ job: run.job, key: run.key })
-    if (row === undefined) throw new Error(`Run "${run.id}" was refused by the file, and no run of its key is open`)
+    if (row === undefined)
+      throw new Error(`Run "${run.id}" was refused by the file, and no run of its key is open`)
     return {
       id: row["id"] as string,
       result: "exists",

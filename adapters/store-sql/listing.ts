@@ -2,7 +2,7 @@
 import { and, asc, desc, eq, lt, ne, type SQL } from "drizzle-orm"
 import type { Attempt, Run, RunState } from "../../core/domain/Run.ts"
 import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
-import { checkBatch, checkLimit, pageMax } from "./limits.ts"
+import { checkBatch, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
 import { decodeAttempt, decodeRun } from "./rows.ts"
 import type { Session } from "./Session.ts"
 import { attempts, runCounts, runs } from "./schema.ts"
@@ -28,8 +28,14 @@ export const makeListing = (session: Session) => {
     const name = given.join(" ")
     let statement = pages.get(name)
     if (statement === undefined) {
-      const conditions: Array<SQL> = [lt(runs.id, at("before")), ...given.map((each) => eq(runs[each], at(each)))]
-      const query = build.select().from(runs).where(and(...conditions))
+      const conditions: Array<SQL> = [
+        lt(runs.id, at("before")),
+        ...given.map((each) => eq(runs[each], at(each))),
+      ]
+      const query = build
+        .select()
+        .from(runs)
+        .where(and(...conditions))
       statement = prepare(database, query.orderBy(desc(runs.id)).limit(at<number>("limit") as never))
       pages.set(name, statement)
     }
@@ -42,7 +48,7 @@ export const makeListing = (session: Session) => {
       return ids.flatMap((id) => session.find(id)?.run ?? [])
     },
     list: (filter: RunFilter): ReadonlyArray<Run> => {
-      checkLimit("limit", filter.limit, pageMax)
+      checkLimit(filter.limit, pageMax)
       const { state = null, job = null, chainId = null, before = "\u{10ffff}", limit } = filter
       return page(filter).all({ state, job, chainId, before, limit }).map(decodeRun)
     },

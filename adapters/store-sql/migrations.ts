@@ -38,7 +38,7 @@ create table runs (
 create unique index runs_id on runs (id);
 create unique index runs_key on runs (job, key) where key is not null
   and state in ('blocked', 'scheduled', 'ready', 'running', 'retrying');
-create index runs_ready on runs (queue, priority desc, due_at, seq, job) where state = 'ready';
+create index runs_ready on runs (queue, priority desc, due_at, id, job) where state = 'ready';
 create index runs_scheduled on runs (due_at) where state = 'scheduled';
 create index runs_retrying on runs (due_at) where state = 'retrying';
 create index runs_running on runs (node) where state = 'running';

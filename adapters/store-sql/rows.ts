@@ -1,7 +1,13 @@
 // Between a run and its row: the one place where JSON, booleans and times are encoded.
 import type { Attempt, ErrorInfo, Run, RunState } from "../../core/domain/Run.ts"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
-import type { Occurrence, OccurrenceReason, Overlap, ScheduleRow, Trigger } from "../../core/domain/Schedule.ts"
+import type {
+  Occurrence,
+  OccurrenceReason,
+  Overlap,
+  ScheduleRow,
+  Trigger,
+} from "../../core/domain/Schedule.ts"
 import type { Row, Values } from "./Statement.ts"
 
 const text = (value: Row[string] | undefined): string => value as string

@@ -4,7 +4,7 @@ import type { DueSchedule, NewSchedule, Occurrence, ScheduleRow } from "../../co
 import { finalStates } from "../../core/domain/Run.ts"
 import type { Fire } from "../../core/ports/StoreDriver.ts"
 import type { makeEnqueue } from "./enqueue.ts"
-import { batchMax, checkBatch, checkLimit, pageMax } from "./limits.ts"
+import { batchMax, checkBatch, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
 import { decodeOccurrence, decodeSchedule } from "./rows.ts"
 import type { Session } from "./Session.ts"
 import { occurrences, schedules } from "./schema.ts"
@@ -24,10 +24,9 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
     database,
     build.insert(schedules).values({
       ...Object.fromEntries(
-        ["id", "job", "trigger", "input", "overlap", "fromConfig", "cursor", "nextAt", "createdAt"].map((name) => [
-          name,
-          at(name),
-        ]),
+        ["id", "job", "trigger", "input", "overlap", "fromConfig", "cursor", "nextAt", "createdAt"].map(
+          (name) => [name, at(name)],
+        ),
       ),
       version: 1,
     } as unknown as typeof schedules.$inferInsert),
@@ -66,6 +65,7 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
         union all
         select * from (select w.* from schedules as w indexed by schedules_waiting left join runs as x on x.id = w.last_run_id
           where w.next_at is null and w.last_run_id is not null and w.paused_at is null
+          and json_extract(w.trigger, '$.kind') = 'after'
           and (x.id is null or x.state in (${ended})) limit ${at("limit")})
       ) as s left join runs as r on r.id = s.last_run_id order by s.next_at limit ${at("limit")}`,
   )
@@ -92,7 +92,10 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
       .insert(occurrences)
       .values(
         Object.fromEntries(
-          ["scheduleId", "at", "lastAt", "count", "runId", "reason", "decidedAt"].map((name) => [name, at(name)]),
+          ["scheduleId", "at", "lastAt", "count", "runId", "reason", "decidedAt"].map((name) => [
+            name,
+            at(name),
+          ]),
         ) as unknown as typeof occurrences.$inferInsert,
       )
       .onConflictDoNothing(),
@@ -120,11 +123,14 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
       row["input"] === schedule.input &&
       row["overlap"] === schedule.overlap &&
       row["from_config"] === values.fromConfig
-    if (!unchanged) edit.run({ ...values, nextAt: same ? (row["next_at"] as number | null) : schedule.nextAt })
+    if (!unchanged)
+      edit.run({ ...values, nextAt: same ? (row["next_at"] as number | null) : schedule.nextAt })
   }
 
   return {
-    putSchedules: (rows: ReadonlyArray<NewSchedule & { readonly cursor: number; readonly nextAt: number | null }>) => {
+    putSchedules: (
+      rows: ReadonlyArray<NewSchedule & { readonly cursor: number; readonly nextAt: number | null }>,
+    ) => {
       checkBatch("schedules", rows)
       session.transaction(() => rows.forEach(put))
     },
@@ -133,11 +139,18 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
       checkBatch("ids", ids)
       session.transaction(() => ids.forEach((id) => remove.run({ id })))
     },
+    // What would have fired during a pause never does: the cursor goes on from now.
     pauseSchedule: (id: string, paused: boolean): boolean =>
-      // What would have fired during a pause never does: the cursor goes on from now.
-      session.transaction(() => pause.run({ id, pausedAt: paused ? now() : null, cursor: paused ? 0 : now() }) > 0),
+      session.transaction(() => {
+        const row = byId.get({ id })
+        // Pausing what is paused, or resuming what is not, moves nothing.
+        const same = row !== undefined && (row["paused_at"] !== null) === paused
+        if (row !== undefined && !same)
+          pause.run({ id, pausedAt: paused ? now() : null, cursor: paused ? 0 : now() })
+        return row !== undefined
+      }),
     dueSchedules: (limit: number): ReadonlyArray<DueSchedule> => {
-      checkLimit("limit", limit, batchMax)
+      checkLimit(limit, batchMax)
       return due.all({ now: now(), limit }).map((row) => {
         const state = row["last_state"] as string | null
         return {
@@ -171,7 +184,7 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
       readonly before?: number
       readonly limit: number
     }): ReadonlyArray<Occurrence> => {
-      checkLimit("limit", filter.limit, pageMax)
+      checkLimit(filter.limit, pageMax)
       const values = { before: filter.before ?? Number.MAX_SAFE_INTEGER, limit: filter.limit }
       const rows =
         filter.scheduleId === undefined

@@ -70,7 +70,9 @@ export const layerSqlite = (
         catch: (error) => error,
       }).pipe(
         Effect.catch((error) =>
-          error instanceof StoreUnusable || error instanceof StoreInUse ? Effect.fail(error) : Effect.die(error),
+          error instanceof StoreUnusable || error instanceof StoreInUse
+            ? Effect.fail(error)
+            : Effect.die(error),
         ),
       ),
     ),

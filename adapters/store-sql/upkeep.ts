@@ -4,7 +4,7 @@ import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import type { ErrorInfo, Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Cancelled, Reclaimed, Replayed } from "../../core/ports/StoreDriver.ts"
-import { batchMax, checkBatch, checkLimit, pageMax } from "./limits.ts"
+import { batchMax, checkBatch, checkLimit, pageMax, refusal } from "../../core/ports/StoreLimits.ts"
 import { decodeDeadLetter, decodeRun } from "./rows.ts"
 import type { Session } from "./Session.ts"
 import { deadLetters, runs } from "./schema.ts"
@@ -42,7 +42,12 @@ export const makeUpkeep = (session: Session) => {
   const letterPage = (where: SQL | undefined) =>
     prepare(
       database,
-      build.select().from(deadLetters).where(where).orderBy(desc(deadLetters.runId)).limit(at<number>("limit") as never),
+      build
+        .select()
+        .from(deadLetters)
+        .where(where)
+        .orderBy(desc(deadLetters.runId))
+        .limit(at<number>("limit") as never),
     )
   const open = isNull(deadLetters.replayedBy)
   const older = lt(deadLetters.runId, at("before"))
@@ -55,8 +60,7 @@ export const makeUpkeep = (session: Session) => {
     sql`select seq, id, job, state from runs where ended_at < ${at("before")}
       and not exists (select 1 from dead_letters where run_id = runs.id and replayed_by is null)
       and not exists (select 1 from schedules where last_run_id = runs.id)
-      and (chain_id is null or not exists (select 1 from runs as mate where mate.chain_id = runs.chain_id
-        and mate.state in ('blocked', 'scheduled', 'ready', 'running', 'retrying')))
+      and not exists (select 1 from dependents where dependents.need_id = runs.id)
       order by seq limit ${at("limit")}`,
   )
   const forget = [
@@ -91,14 +95,14 @@ export const makeUpkeep = (session: Session) => {
     const dead = session.find(runId)?.run
     if (dead === undefined) return { runId, newRunId: null, result: "unknown" }
     const run = Transition.replay(dead, newId, now())
-    if (!session.insert(run)) throw new RangeError(`newIds: run "${newId}" is there already`)
+    if (!session.insert(run)) throw refusal(`newIds: run "${newId}" is there already`)
     markReplayed.run({ id: runId, newId })
     return { runId, newRunId: newId, result: "created" }
   }
 
   return {
     reclaim: (self: string, limit: number): ReadonlyArray<Reclaimed> => {
-      checkLimit("limit", limit, batchMax)
+      checkLimit(limit, batchMax)
       return session.transaction(() => {
         const taken = orphans.all({ self, now: now(), limit }).flatMap((row) => {
           const reclaimed = reclaimOne(decodeRun(row), row["settled_token"] as number)
@@ -126,10 +130,11 @@ export const makeUpkeep = (session: Session) => {
       readonly before?: string
       readonly limit: number
     }): ReadonlyArray<DeadLetter> => {
-      checkLimit("limit", filter.limit, pageMax)
+      checkLimit(filter.limit, pageMax)
       // Every id sorts below this one.
       const values = { before: filter.before ?? "\u{10ffff}", limit: filter.limit }
-      const rows = filter.job === undefined ? pages.all.all(values) : pages.ofJob.all({ ...values, job: filter.job })
+      const rows =
+        filter.job === undefined ? pages.all.all(values) : pages.ofJob.all({ ...values, job: filter.job })
       return rows.map(decodeDeadLetter)
     },
     replay: (runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): ReadonlyArray<Replayed> => {
@@ -141,7 +146,7 @@ export const makeUpkeep = (session: Session) => {
       return session.transaction(() => runIds.reduce((dropped, id) => dropped + dropLetter.run({ id }), 0))
     },
     prune: (before: number, limit: number): number => {
-      checkLimit("limit", limit, batchMax)
+      checkLimit(limit, batchMax)
       return session.transaction(() => {
         const gone = prunable.all({ before, limit })
         for (const row of gone) {

@@ -27,22 +27,30 @@ export const deadCommands: Readonly<Record<string, Command>> = {
       if (rows.length === limit) console.error(`More: --before ${rows[rows.length - 1]?.runId}`)
     },
   ),
-  "dead show": { ...(runCommands["run show"] as Command), usage: "dead show ID", about: "a dead run with its attempts" },
-  "dead replay": storeCommand("dead replay ID", "run a dead run's work again, as a new run", async (store, args) => {
-    const id = only(args, "dead letter's id")
-    const ids = makeIds(
-      () => Date.now(),
-      () => crypto.getRandomValues(new Int32Array(1))[0] ?? 0,
-    )
-    const [answer] = await store.replay([id], [ids()])
-    if (answer === undefined || answer.newRunId === null) throw notFound("dead letter", id)
-    console.error(
-      answer.result === "exists"
-        ? `Run ${id} was replayed before, as run ${answer.newRunId}.`
-        : `Run ${id} is replayed as run ${answer.newRunId}; an engine on this store starts it within a second.`,
-    )
-    console.log(answer.newRunId)
-  }),
+  "dead show": {
+    ...(runCommands["run show"] as Command),
+    usage: "dead show ID",
+    about: "a dead run with its attempts",
+  },
+  "dead replay": storeCommand(
+    "dead replay ID",
+    "run a dead run's work again, as a new run",
+    async (store, args) => {
+      const id = only(args, "dead letter's id")
+      const ids = makeIds(
+        () => Date.now(),
+        () => crypto.getRandomValues(new Int32Array(1))[0] ?? 0,
+      )
+      const [answer] = await store.replay([id], [ids()])
+      if (answer === undefined || answer.newRunId === null) throw notFound("dead letter", id)
+      console.error(
+        answer.result === "exists"
+          ? `Run ${id} was replayed before, as run ${answer.newRunId}.`
+          : `Run ${id} is replayed as run ${answer.newRunId}; an engine on this store starts it within a second.`,
+      )
+      console.log(answer.newRunId)
+    },
+  ),
   "dead drop": storeCommand("dead drop ID", "remove a dead letter for good", async (store, args) => {
     const id = only(args, "dead letter's id")
     if ((await store.drop([id])) === 0) throw notFound("dead letter", id)

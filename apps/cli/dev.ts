@@ -18,12 +18,16 @@ export const dev: Command = {
     if (args.length > 1) throw new UsageError("This command takes one config file")
     const stop = signals()
     const project = await checkConfig(await loadConfig(args[0]))
-    const engine = await startProject(project, { onEvent: print })
-    say(`uhrwerk on ${runtimeName()}, storage ${project.storage.name}, ${project.slots} slots, process ${process.pid}`)
+    say(
+      `uhrwerk on ${runtimeName()}, storage ${project.storage.name}, ${project.slots} slots, process ${process.pid}`,
+    )
     for (const name of project.book.jobs.keys()) {
-      const starts = project.schedules.filter(({ job }) => job === name).map(({ trigger }) => triggerText(trigger))
+      const starts = project.schedules
+        .filter(({ job }) => job === name)
+        .map(({ trigger }) => triggerText(trigger))
       say(`  ${name}: ${starts.join("; ") || "when sent"}`)
     }
+    const engine = await startProject(project, { onEvent: print })
     await stop.asked
     const { carried } = engine.load()
     say(
@@ -70,18 +74,31 @@ const print = (event: EngineEvent): void => {
       const { job, id, attempt, attemptMax } = event.run
       const try_ = attempt > 1 ? `, attempt ${attempt} of ${attemptMax}` : ""
       const late = spanOf(Math.max(0, event.latenessMillis))
-      return line("blue", ">", `${paint("bold", job)} started${try_}, ${late} late  ${paint("grey", id)}`, event.at)
+      return line(
+        "blue",
+        ">",
+        `${paint("bold", job)} started${try_}, ${late} late  ${paint("grey", id)}`,
+        event.at,
+      )
     }
     case "ended":
       return printEnd(event)
     case "log":
       return line("grey", "|", `${event.run.job}: ${plain(event.line, 500)}`)
     case "stale":
-      return line("yellow", "!", `${event.run.job}: the outcome came too late and was not applied  ${event.run.id}`)
+      return line(
+        "yellow",
+        "!",
+        `${event.run.job}: the outcome came too late and was not applied  ${event.run.id}`,
+      )
     case "reclaimed":
       return line("yellow", "!", `${event.job}: taken back from a lost node, now ${event.state}  ${event.id}`)
     case "occurrence":
-      return line("yellow", "-", `${event.scheduleId}: ${event.count} skipped (${event.reason}), for ${timeOf(event.at)}`)
+      return line(
+        "yellow",
+        "-",
+        `${event.scheduleId}: ${event.count} skipped (${event.reason}), for ${timeOf(event.at)}`,
+      )
     case "leaseLost":
       return line("red", "!", `This node lost its lease; its runs were stopped and start again elsewhere`)
     case "trouble":
@@ -97,13 +114,19 @@ const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>): void => {
   const again = event.dueAt === null ? "" : `, again at ${timeOf(event.dueAt)}`
   switch (event.state) {
     case "succeeded":
-      return line("green", "+", `${job} succeeded in ${took}${event.output === null ? "" : `: ${plain(event.output, 100)}`}`)
+      return line(
+        "green",
+        "+",
+        `${job} succeeded in ${took}${event.output === null ? "" : `: ${plain(event.output, 100)}`}`,
+      )
     case "retrying":
       return line("yellow", "~", `${job} failed in ${took} (${attempt})${why}${again}`)
     case "dead":
       return line("red", "x", `${job} is dead after ${attempt}${why}\n    uhrwerk dead show ${event.run.id}`)
     case "scheduled":
       return line("yellow", "~", `${job} snoozed after ${took}${again}`)
+    case "ready":
+      return line("yellow", "-", `${job} is handed back unfinished after ${took}, and starts again later`)
     default:
       return line("yellow", "-", `${job} is ${event.state} after ${took}${why}`)
   }

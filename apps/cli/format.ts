@@ -35,7 +35,6 @@ export const paint = (colour: keyof typeof colours, text: string): string =>
 
 /** Text without control characters, so that data cannot steer the terminal; at most `max` characters. */
 export const plain = (text: string, max = 200): string => {
-  // eslint-disable-next-line no-control-regex
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ")
   return clean.length > max ? `${clean.slice(0, max - 1)}…` : clean
 }
@@ -55,9 +54,16 @@ export const printRows = (
   if (format !== "table") throw new UsageError(`--output ${format} is none of table, json, ndjson`)
   const names = Object.keys(columns)
   const cells = rows.map((row) => names.map((name) => plain(columns[name]?.(row as never) ?? "", 80)))
-  const widths = names.map((name, column) => Math.max(name.length, ...cells.map((line) => (line[column] ?? "").length)))
+  const widths = names.map((name, column) =>
+    Math.max(name.length, ...cells.map((line) => (line[column] ?? "").length)),
+  )
   const print = (line: ReadonlyArray<string>): void =>
-    console.log(line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd())
+    console.log(
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
   print(names.map((name) => name.toUpperCase()))
   cells.forEach(print)
 }

@@ -11,43 +11,59 @@ interface JobLine {
 
 /** The commands by their words. */
 export const jobCommands: Readonly<Record<string, Command>> = {
-  "job list": storeCommand("job list", "jobs with their schedules and counts", async (store, _args, flags) => {
-    const lines = new Map<string, JobLine>()
-    const line = (job: string): JobLine => {
-      const known = lines.get(job) ?? { job, schedules: [], counts: {} }
-      lines.set(job, known)
-      return known
-    }
-    for (const { job, state, count } of await store.counts()) {
-      const known = line(job)
-      lines.set(job, { ...known, counts: { ...known.counts, [state]: count } })
-    }
-    for (const schedule of await store.schedules()) {
-      const known = line(schedule.job)
-      lines.set(schedule.job, { ...known, schedules: [...known.schedules, schedule] })
-    }
-    const of = (...states: ReadonlyArray<string>) => (row: JobLine) =>
-      String(states.reduce((sum, state) => sum + (row.counts[state] ?? 0), 0))
-    printRows(flags, [...lines.values()].sort((a, b) => (a.job < b.job ? -1 : 1)), {
-      job: (row: JobLine) => row.job,
-      starts: (row: JobLine) => row.schedules.map(({ trigger }) => triggerText(trigger)).join("; ") || "when sent",
-      next: (row: JobLine) => dateOf(least(row.schedules)),
-      waiting: of("blocked", "scheduled", "ready", "retrying"),
-      running: of("running"),
-      succeeded: of("succeeded"),
-      dead: of("dead"),
-      other: of("cancelled", "skipped", "expired"),
-    })
-  }),
-  "schedule list": storeCommand("schedule list", "schedules and their next instants", async (store, _args, flags) => {
-    printRows(flags, await store.schedules(), {
-      id: (row: ScheduleRow) => row.id,
-      job: (row: ScheduleRow) => row.job,
-      starts: (row: ScheduleRow) => triggerText(row.trigger),
-      next: (row: ScheduleRow) => (row.pausedAt === null ? dateOf(row.nextAt) : `paused ${dateOf(row.pausedAt)}`),
-      overlap: (row: ScheduleRow) => row.overlap,
-    })
-  }),
+  "job list": storeCommand(
+    "job list",
+    "jobs with their schedules and counts",
+    async (store, _args, flags) => {
+      const lines = new Map<string, JobLine>()
+      const line = (job: string): JobLine => {
+        const known = lines.get(job) ?? { job, schedules: [], counts: {} }
+        lines.set(job, known)
+        return known
+      }
+      for (const { job, state, count } of await store.counts()) {
+        const known = line(job)
+        lines.set(job, { ...known, counts: { ...known.counts, [state]: count } })
+      }
+      for (const schedule of await store.schedules()) {
+        const known = line(schedule.job)
+        lines.set(schedule.job, { ...known, schedules: [...known.schedules, schedule] })
+      }
+      const of =
+        (...states: ReadonlyArray<string>) =>
+        (row: JobLine) =>
+          String(states.reduce((sum, state) => sum + (row.counts[state] ?? 0), 0))
+      printRows(
+        flags,
+        [...lines.values()].sort((a, b) => (a.job < b.job ? -1 : 1)),
+        {
+          job: (row: JobLine) => row.job,
+          starts: (row: JobLine) =>
+            row.schedules.map(({ trigger }) => triggerText(trigger)).join("; ") || "when sent",
+          next: (row: JobLine) => dateOf(least(row.schedules)),
+          waiting: of("blocked", "scheduled", "ready", "retrying"),
+          running: of("running"),
+          succeeded: of("succeeded"),
+          dead: of("dead"),
+          other: of("cancelled", "skipped", "expired"),
+        },
+      )
+    },
+  ),
+  "schedule list": storeCommand(
+    "schedule list",
+    "schedules and their next instants",
+    async (store, _args, flags) => {
+      printRows(flags, await store.schedules(), {
+        id: (row: ScheduleRow) => row.id,
+        job: (row: ScheduleRow) => row.job,
+        starts: (row: ScheduleRow) => triggerText(row.trigger),
+        next: (row: ScheduleRow) =>
+          row.pausedAt === null ? dateOf(row.nextAt) : `paused ${dateOf(row.pausedAt)}`,
+        overlap: (row: ScheduleRow) => row.overlap,
+      })
+    },
+  ),
   "occurrence list": storeCommand(
     "occurrence list [--schedule ID] [--limit N]",
     "what became of each instant",
@@ -60,7 +76,8 @@ export const jobCommands: Readonly<Record<string, Command>> = {
       printRows(flags, rows, {
         at: (row: Occurrence) => dateOf(row.at),
         schedule: (row: Occurrence) => row.scheduleId,
-        became: (row: Occurrence) => row.runId ?? `${row.reason}${row.count > 1 ? ` (${row.count} instants)` : ""}`,
+        became: (row: Occurrence) =>
+          row.runId ?? `${row.reason}${row.count > 1 ? ` (${row.count} instants)` : ""}`,
         late: (row: Occurrence) => spanOf(Math.max(0, row.decidedAt - row.at)),
       })
     },
@@ -80,10 +97,29 @@ export const triggerText = (trigger: Trigger): string => {
     case "cron":
       return `cron ${trigger.expression} ${trigger.zone}`
     case "every":
-      return `every ${spanOf(trigger.periodMillis)}`
+      return `every ${exactly(trigger.periodMillis)}`
     case "after":
-      return `${spanOf(trigger.delayMillis)} after its end`
+      return `${exactly(trigger.delayMillis)} after its end`
     case "at":
       return `once, ${dateOf(trigger.at)}`
   }
+}
+
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+  ["ms", 1],
+] as const
+
+// As it is written in a config: `1h30m`.
+const exactly = (millis: number): string => {
+  let rest = millis
+  const parts = units.map(([unit, size]) => {
+    const count = Math.floor(rest / size)
+    rest -= count * size
+    return count === 0 ? "" : `${count}${unit}`
+  })
+  return parts.join("") || "0ms"
 }

@@ -15,7 +15,9 @@ export const findConfig = (): string | undefined => names.find((name) => existsS
 export const loadConfig = async (named: string | undefined): Promise<Config> => {
   const file = named ?? findConfig()
   if (file === undefined) {
-    throw new ConfigError(`There is no ${names[0]} in this folder. Create one, or name the file: uhrwerk dev FILE`)
+    throw new ConfigError(
+      `There is no ${names[0]} in this folder. Create one, or name the file: uhrwerk dev FILE`,
+    )
   }
   if (!existsSync(file)) throw new ConfigError(`There is no config file "${file}". Check the path`)
   let module: { readonly default?: unknown }
@@ -33,7 +35,9 @@ export const loadConfig = async (named: string | undefined): Promise<Config> => 
     )
   }
   if (typeof module.default !== "object" || module.default === null) {
-    throw new ConfigError(`"${file}" exports no config. End it with: export default defineConfig({ jobs: [...] })`)
+    throw new ConfigError(
+      `"${file}" exports no config. End it with: export default defineConfig({ jobs: [...] })`,
+    )
   }
   return module.default as Config
 }

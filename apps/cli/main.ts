@@ -34,7 +34,9 @@ const options = {
 
 const help = (): string => {
   const width = Math.max(...Object.values(commands).map(({ usage }) => usage.length))
-  const lines = Object.values(commands).map(({ usage, about }) => `  uhrwerk ${usage.padEnd(width)}  ${about}`)
+  const lines = Object.values(commands).map(
+    ({ usage, about }) => `  uhrwerk ${usage.padEnd(width)}  ${about}`,
+  )
   return [
     "Usage: uhrwerk COMMAND [options]",
     "",

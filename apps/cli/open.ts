@@ -51,7 +51,8 @@ const storeFile = async (flags: Flags): Promise<string> => {
   const said = flags.storage ?? process.env["UHRWERK_STORAGE"]
   const storage = said ?? (findConfig() === undefined ? undefined : (await loadConfig(undefined)).storage)
   const { file, name } = Result.getOrThrow(parseStorage(storage as Storage | undefined))
-  if (file === null) throw new UsageError(`Storage "${name}" lives in the engine's process: it cannot be looked at from here`)
+  if (file === null)
+    throw new UsageError(`Storage "${name}" lives in the engine's process: it cannot be looked at from here`)
   return file
 }
 

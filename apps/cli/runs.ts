@@ -68,13 +68,17 @@ export const runCommands: Readonly<Record<string, Command>> = {
       )
     }
   }),
-  "run cancel": storeCommand("run cancel ID [--reason TEXT]", "end a run that has not ended", async (store, args, flags) => {
-    const id = only(args, "run id")
-    const [answer] = await store.cancel([id], flags.reason ?? "Cancelled from the command line")
-    if (answer?.result === "unknown") throw notFound("run", id)
-    console.error(answer?.result === "final" ? `Run ${id} had ended already.` : `Run ${id} is cancelled.`)
-    await tell(store, id)
-  }),
+  "run cancel": storeCommand(
+    "run cancel ID [--reason TEXT]",
+    "end a run that has not ended",
+    async (store, args, flags) => {
+      const id = only(args, "run id")
+      const [answer] = await store.cancel([id], flags.reason ?? "Cancelled from the command line")
+      if (answer?.result === "unknown") throw notFound("run", id)
+      console.error(answer?.result === "final" ? `Run ${id} had ended already.` : `Run ${id} is cancelled.`)
+      await tell(store, id)
+    },
+  ),
 }
 
 const tell = async (store: StoreDriver, id: string): Promise<void> => {
@@ -87,7 +91,9 @@ const took = (run: Run): string =>
 
 // Of the first attempt only: a later one starts after its back-off, and is not late for that.
 const late = (run: Run): string =>
-  run.startedAt === null || run.attempt !== 1 ? "" : ` (${spanOf(Math.max(0, run.startedAt - run.dueAt))} late)`
+  run.startedAt === null || run.attempt !== 1
+    ? ""
+    : ` (${spanOf(Math.max(0, run.startedAt - run.dueAt))} late)`
 
 const note = (run: Run): string =>
   run.reason ?? (run.error === null ? "" : `${run.error.name}: ${run.error.message}`)

@@ -103,21 +103,25 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
       queue: yield* parseName(`${place}.queue`, options.queue ?? "default"),
       priority,
       retry: yield* parseRetry(`${place}.retry`, options.retry),
-      timeoutMillis: options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
+      timeoutMillis:
+        options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
       needs: [...new Set(Object.values((options.needs ?? {}) as object).map((need: Job) => need.name))],
     }
   })
 
 const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> => {
   const { on } = job.options
-  const specs: ReadonlyArray<TriggerSpec> = on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
+  const specs: ReadonlyArray<TriggerSpec> =
+    on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
   const schedules: Array<NewSchedule> = []
   for (const [index, spec] of specs.entries()) {
     const field = `job "${job.name}".on${specs.length > 1 ? `[${index}]` : ""}`
     if (typeof spec?.parse !== "function") {
       throw Result.getOrThrow(Result.flip(refuse(field, spec, "one of cron(), every(), after(), at()")))
     }
-    const trigger = Result.getOrThrow(spec.parse(field) as Result.Result<NewSchedule["trigger"], InvalidSchedule>)
+    const trigger = Result.getOrThrow(
+      spec.parse(field) as Result.Result<NewSchedule["trigger"], InvalidSchedule>,
+    )
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)
     const overlap = spec.options.overlap ?? "skip"
@@ -137,4 +141,6 @@ const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> =>
 }
 
 const refuse = (field: string, value: unknown, wanted: string): Result.Result<never, InvalidInput> =>
-  Result.fail(new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }))
+  Result.fail(
+    new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }),
+  )

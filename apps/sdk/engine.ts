@@ -15,7 +15,7 @@ import { parseInstant, parseSpan, quote, type TimeSpan } from "../../core/domain
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { Notifier } from "../../core/ports/Notifier.ts"
-import { RunStore, ScheduleStore, type Store } from "../../core/ports/Store.ts"
+import { RunStore, type Store } from "../../core/ports/Store.ts"
 import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
 import type { RunRequest } from "../../core/run/Enqueue.ts"
 import { checkConfig, type Config, type Project } from "./config.ts"
@@ -84,17 +84,25 @@ export interface StartOptions {
   readonly onEvent?: (event: EngineEvent) => void
   /** Services to replace: clock, scheduler, random numbers. For tests. */
   readonly context?: Context.Context<never>
+  /** The same for what handlers wait by; default `context`. */
+  readonly handlerContext?: Context.Context<never>
 }
 
 /** An engine of a config; nothing is checked or opened before `start`. */
-export const engine = (config: Config): { readonly start: (options?: StartOptions) => Promise<RunningEngine> } => ({
+export const engine = (
+  config: Config,
+): { readonly start: (options?: StartOptions) => Promise<RunningEngine> } => ({
   start: async (options = {}) => startProject(await checkConfig(config), options),
 })
 
 /** Starts an engine of a checked config. */
 export const startProject = async (project: Project, options: StartOptions = {}): Promise<RunningEngine> => {
   const live: { engine?: EngineService } = {}
-  const handlers = makeHandlers(project.jobs, (event) => live.engine?.events.publish(event), options.context)
+  const handlers = makeHandlers(
+    project.jobs,
+    (event) => live.engine?.events.publish(event),
+    options.handlerContext ?? options.context,
+  )
   const layer = Engine.layer({
     book: project.book,
     schedules: project.schedules,
@@ -248,7 +256,9 @@ export class RunFailed extends Error {
 }
 
 const refuse = (field: string, value: unknown, wanted: string): Result.Result<never, InvalidInput> =>
-  Result.fail(new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }))
+  Result.fail(
+    new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }),
+  )
 
 const foreignJob = (name: string): UnknownJob =>
   new UnknownJob({
@@ -259,4 +269,9 @@ const foreignJob = (name: string): UnknownJob =>
   })
 
 const notFound = (what: string, id: string): NotFound =>
-  new NotFound({ id, field: what, reason: `there is no ${what} "${id}"`, next: "Check the id; old runs are removed." })
+  new NotFound({
+    id,
+    field: what,
+    reason: `there is no ${what} "${id}"`,
+    next: "Check the id; old runs are removed.",
+  })

@@ -15,7 +15,12 @@ export interface StandardSchema<Output> {
 
 type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: ReadonlyArray<{ readonly message: string; readonly path?: ReadonlyArray<unknown> | undefined }> }
+  | {
+      readonly issues: ReadonlyArray<{
+        readonly message: string
+        readonly path?: ReadonlyArray<unknown> | undefined
+      }>
+    }
 
 /** A schema of `Output`, Standard or Effect's. */
 export type InputSchema<Output> = StandardSchema<Output> | Schema.Codec<Output, any>
@@ -28,7 +33,9 @@ export const checkInput = async <Output>(
 ): Promise<Output> => {
   if (schema === undefined) return value as Output
   const standard = Schema.isSchema(schema)
-    ? (Schema.toStandardSchemaV1(schema as Schema.Codec<Output, unknown>) as unknown as StandardSchema<Output>)
+    ? (Schema.toStandardSchemaV1(
+        schema as Schema.Codec<Output, unknown>,
+      ) as unknown as StandardSchema<Output>)
     : schema
   const result = await standard["~standard"].validate(value)
   if (result.issues === undefined) return result.value

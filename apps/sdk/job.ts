@@ -80,7 +80,9 @@ export const job = <Input = void, Output = void, const N extends Needs = {}>(
     send: (input, sendOptions) => {
       if (bound === undefined) {
         return Promise.reject(
-          new Error(`Cannot send to job "${name}": no engine with it is started. Call engine(config).start() first`),
+          new Error(
+            `Cannot send to job "${name}": no engine with it is started. Call engine(config).start() first`,
+          ),
         )
       }
       return bound.send(defined, input, sendOptions)

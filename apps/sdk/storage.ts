@@ -28,7 +28,8 @@ export const parseStorage = (
 ): Result.Result<ParsedStorage, InvalidInput> => {
   if (typeof storage === "object" && storage !== null) return Result.succeed({ ...storage, file: null })
   if (storage === "memory:") return Result.succeed({ name: "memory", file: null, layer: layerMemory })
-  const file = typeof storage === "string" && storage.startsWith("sqlite:") ? storage.slice("sqlite:".length) : ""
+  const file =
+    typeof storage === "string" && storage.startsWith("sqlite:") ? storage.slice("sqlite:".length) : ""
   if (file !== "") return Result.succeed({ name: file, file, layer: layerSqlite({ file }) })
   return Result.fail(
     new InvalidInput({

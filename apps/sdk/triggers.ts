@@ -68,7 +68,8 @@ export const every = (
   parse: (field) =>
     Result.gen(function* () {
       const periodMillis = yield* parseSpan(`${field}.every`, period, periodMinMillis)
-      const startAt = options.startAt === undefined ? null : yield* parseInstant(`${field}.startAt`, options.startAt)
+      const startAt =
+        options.startAt === undefined ? null : yield* parseInstant(`${field}.startAt`, options.startAt)
       return { kind: "every" as const, periodMillis, startAt }
     }),
 })
@@ -77,13 +78,17 @@ export const every = (
 export const after = (delay: TimeSpan, options: TriggerOptions = {}): TriggerSpec => ({
   options,
   parse: (field) =>
-    Result.map(parseSpan(`${field}.after`, delay), (delayMillis) => ({ kind: "after" as const, delayMillis })),
+    Result.map(parseSpan(`${field}.after`, delay), (delayMillis) => ({
+      kind: "after" as const,
+      delayMillis,
+    })),
 })
 
 /** Once, at an instant; one that has passed is due at once. */
 export const at = (instant: Date | number | string, options: TriggerOptions = {}): TriggerSpec => ({
   options,
-  parse: (field) => Result.map(parseInstant(`${field}.at`, instant), (millis) => ({ kind: "at" as const, at: millis })),
+  parse: (field) =>
+    Result.map(parseInstant(`${field}.at`, instant), (millis) => ({ kind: "at" as const, at: millis })),
 })
 
 /** The shortest period of `every`, in milliseconds. */

@@ -42,7 +42,9 @@ export class InvalidSchedule extends Schema.TaggedError<InvalidSchedule>()("Inva
   within(path: string): InvalidSchedule {
     const { reason, next, position } = this
     const field = `${path}.${this.field}`
-    return new InvalidSchedule(position === undefined ? { field, reason, next } : { field, reason, next, position })
+    return new InvalidSchedule(
+      position === undefined ? { field, reason, next } : { field, reason, next, position },
+    )
   }
 }
 

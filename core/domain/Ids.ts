@@ -4,7 +4,9 @@
 /** A source of ids; each call gives a greater one. */
 export type IdSource = () => string
 
-const hex: ReadonlyArray<string> = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
+const hex: ReadonlyArray<string> = Array.from({ length: 256 }, (_, byte) =>
+  byte.toString(16).padStart(2, "0"),
+)
 
 /**
  * Makes ids of a clock (epoch milliseconds) and a source of random 32-bit integers. Within a millisecond, and
@@ -30,11 +32,26 @@ export const makeIds = (now: () => number, randomInt32: () => number): IdSource 
     }
     const random = randomInt32()
     return (
-      byte(millis / 2 ** 40) + byte(millis / 2 ** 32) + byte(millis / 2 ** 24) + byte(millis / 2 ** 16) + "-" +
-      byte(millis / 2 ** 8) + byte(millis) + "-" +
-      byte(0x70 | (high >>> 8)) + byte(high) + "-" +
-      byte(0x80 | (low >>> 24)) + byte(low >>> 16) + "-" +
-      byte(low >>> 8) + byte(low) + byte(random >>> 24) + byte(random >>> 16) + byte(random >>> 8) + byte(random)
+      byte(millis / 2 ** 40) +
+      byte(millis / 2 ** 32) +
+      byte(millis / 2 ** 24) +
+      byte(millis / 2 ** 16) +
+      "-" +
+      byte(millis / 2 ** 8) +
+      byte(millis) +
+      "-" +
+      byte(0x70 | (high >>> 8)) +
+      byte(high) +
+      "-" +
+      byte(0x80 | (low >>> 24)) +
+      byte(low >>> 16) +
+      "-" +
+      byte(low >>> 8) +
+      byte(low) +
+      byte(random >>> 24) +
+      byte(random >>> 16) +
+      byte(random >>> 8) +
+      byte(random)
     )
   }
 }

@@ -24,7 +24,8 @@ export const parseName = (field: string, name: unknown): Result.Result<string, I
   const next = 'Use 1 to 128 characters, such as "mail.digest".'
   const refuse = (reason: string) => Result.fail(new InvalidInput({ field, reason, next }))
   if (typeof name !== "string") return refuse(`${quote(name)} is not a name`)
-  if (name.length === 0 || name.length > 128) return refuse(`a name of ${name.length} characters is not allowed`)
+  if (name.length === 0 || name.length > 128)
+    return refuse(`a name of ${name.length} characters is not allowed`)
   if (/[\u0000-\u001f\u007f]/.test(name) || name.trim() !== name) {
     return refuse(`${quote(name)} has control characters, or blanks at its ends`)
   }

@@ -11,13 +11,17 @@ export const payloadBytesMax = 262_144
  * JSON text of a value, `null` for undefined. Refused, naming `field`: what JSON cannot express (functions,
  * symbols, bigints, circles, NaN and infinite numbers, which JSON would turn to null unseen), and text over 256 KiB.
  */
-export const encodePayload = (field: string, value: unknown): Result.Result<string | null, InvalidPayload> => {
+export const encodePayload = (
+  field: string,
+  value: unknown,
+): Result.Result<string | null, InvalidPayload> => {
   if (value === undefined) return Result.succeed(null)
   const refuse = (reason: string, next: string) => Result.fail(new InvalidPayload({ field, reason, next }))
   let lostAt: string | undefined
   const encoded = Result.try(() =>
     JSON.stringify(value, (key, each: unknown) => {
-      if (lostAt === undefined && isLost(each)) lostAt = `${key === "" ? "the value" : `"${key}"`} is ${quote(each)}`
+      if (lostAt === undefined && isLost(each))
+        lostAt = `${key === "" ? "the value" : `"${key}"`} is ${quote(each)}`
       return each
     }),
   )
@@ -73,14 +77,22 @@ const stackMax = 4096
 export const errorInfo = (thrown: unknown, kind: ErrorInfo["kind"] = "error"): ErrorInfo => {
   const info = Result.try((): ErrorInfo => {
     if (thrown instanceof Error) {
-      const tag = (thrown as { readonly _tag?: unknown })._tag
-      const name = typeof tag === "string" ? tag : thrown.name
-      const stack = typeof thrown.stack === "string" ? { stack: cut(thrown.stack, stackMax) } : {}
-      return { name: cut(String(name), 128), message: cut(String(thrown.message), messageMax), ...stack, kind }
+      // Whatever the types say, user code may have put anything there.
+      const { _tag, name, message, stack } = thrown as unknown as Readonly<Record<string, unknown>>
+      return {
+        name: cut(String(typeof _tag === "string" ? _tag : name), 128),
+        message: cut(String(message), messageMax),
+        ...(typeof stack === "string" ? { stack: cut(stack, stackMax) } : {}),
+        kind,
+      }
     }
     return { name: "NonError", message: cut(describe(thrown), messageMax), kind }
   })
-  return Result.getOrElse(info, () => ({ name: "NonError", message: "A value that cannot be read was thrown", kind }))
+  return Result.getOrElse(info, () => ({
+    name: "NonError",
+    message: "A value that cannot be read was thrown",
+    kind,
+  }))
 }
 
 const describe = (thrown: unknown): string => {

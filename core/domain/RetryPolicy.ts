@@ -67,7 +67,10 @@ export const defaultRetryPolicy: RetryPolicy = {
 }
 
 /** Checks what somebody wrote; `field` is its path in error texts. */
-export const parseRetry = (field: string, options: RetryOptions = {}): Result.Result<RetryPolicy, InvalidInput> =>
+export const parseRetry = (
+  field: string,
+  options: RetryOptions = {},
+): Result.Result<RetryPolicy, InvalidInput> =>
   Result.gen(function* () {
     const standard = defaultRetryPolicy
     const attemptMax = options.max ?? standard.attemptMax
@@ -96,7 +99,8 @@ export const parseRetry = (field: string, options: RetryOptions = {}): Result.Re
       if (typeof error !== "string" || error === "") {
         return yield* refuse(`${field}.on[${index}].error`, error, "the class name of an error")
       }
-      const delayMillis = delay === undefined ? undefined : yield* parseSpan(`${field}.on[${index}].delay`, delay)
+      const delayMillis =
+        delay === undefined ? undefined : yield* parseSpan(`${field}.on[${index}].delay`, delay)
       rules.push({
         error,
         ...(retry === undefined ? {} : { retry }),
@@ -152,4 +156,6 @@ const computed = ({ delays, backoff, baseMillis, factor }: RetryPolicy, attempt:
 }
 
 const refuse = (field: string, value: unknown, wanted: string) =>
-  Result.fail(new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }))
+  Result.fail(
+    new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }),
+  )

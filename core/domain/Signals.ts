@@ -12,7 +12,11 @@ export class RetryAfter extends Error {
   override readonly name = "RetryAfter"
   readonly delayMillis: number
 
-  constructor(delay: TimeSpan, message = "The handler asked for a later attempt", options?: { readonly cause?: unknown }) {
+  constructor(
+    delay: TimeSpan,
+    message = "The handler asked for a later attempt",
+    options?: { readonly cause?: unknown },
+  ) {
     super(message, options)
     this.delayMillis = Result.getOrThrow(parseSpan("RetryAfter", delay))
   }

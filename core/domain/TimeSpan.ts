@@ -66,7 +66,8 @@ export const parseInstant = (field: string, instant: unknown): Result.Result<num
           ? Date.parse(instant)
           : undefined
   if (millis === undefined) return refuse(`${quote(instant)} is not an instant`)
-  if (!Number.isFinite(millis) || Math.abs(millis) > 8.64e15) return refuse(`${quote(instant)} is not a valid date`)
+  if (!Number.isFinite(millis) || Math.abs(millis) > 8.64e15)
+    return refuse(`${quote(instant)} is not a valid date`)
   return Result.succeed(Math.ceil(millis))
 }
 
@@ -77,5 +78,7 @@ const zoned = /^[+-]?\d{4,6}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\
 export const quote = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(value.length > 56 ? `${value.slice(0, 56)}…` : value)
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString()
-  return typeof value === "number" || value === null || value === undefined ? String(value) : `a ${typeof value}`
+  return typeof value === "number" || value === null || value === undefined
+    ? String(value)
+    : `a ${typeof value}`
 }

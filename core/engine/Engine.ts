@@ -128,7 +128,12 @@ const makeEngine = (
       runsOf: (schedule, nominalAt) =>
         Result.map(
           newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }),
-          (rows) => rows.map((row) => ({ ...row, nominalAt, scheduleId: row.job === schedule.job ? schedule.id : null })),
+          (rows) =>
+            rows.map((row) => ({
+              ...row,
+              nominalAt,
+              scheduleId: row.job === schedule.job ? schedule.id : null,
+            })),
         ),
     })
 
@@ -199,7 +204,8 @@ const saveSchedules = (
       const trigger = yield* Effect.fromResult(parsedTrigger(schedule))
       rows.push({ ...schedule, cursor: now - 1, nextAt: firstAt(trigger, now, now) })
     }
-    for (let from = 0; from < rows.length; from += 1000) yield* store.putSchedules(rows.slice(from, from + 1000))
+    for (let from = 0; from < rows.length; from += 1000)
+      yield* store.putSchedules(rows.slice(from, from + 1000))
     const wanted = new Set(schedules.map(({ id }) => id))
     const gone = (yield* store.schedules()).filter(({ id, fromConfig }) => fromConfig && !wanted.has(id))
     yield* store.deleteSchedules(gone.map(({ id }) => id))
@@ -213,4 +219,3 @@ const parsedTrigger = ({ id, trigger }: NewSchedule): Result.Result<ParsedTrigge
     onFailure: (error) => error.within(`schedule "${id}"`),
   })
 }
-

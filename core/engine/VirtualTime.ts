@@ -21,6 +21,10 @@ export interface VirtualTime {
   readonly moveTo: (instant: number) => void
   /** Clock and scheduler as a context: provide it to everything that is to live in this time. */
   readonly context: Context.Context<never>
+  /** The same for handlers: who sleeps by this one is counted in `sleeping`. */
+  readonly handlerContext: Context.Context<never>
+  /** How many sleep by `handlerContext`. */
+  readonly sleeping: () => number
 }
 
 /** Makes a virtual time that stands at `startAt`, in epoch milliseconds. */
@@ -28,26 +32,40 @@ export const makeVirtualTime = (startAt: number): VirtualTime => {
   let now = startAt
   let sleepers: Array<Sleeper> = []
   const nanos = (): bigint => BigInt(Math.round(now * 1e6))
-  const clock: Clock.Clock = {
+  const clock = {
     currentTimeMillisUnsafe: () => now,
     currentTimeMillis: Effect.sync(() => now),
     currentTimeNanosUnsafe: nanos,
     currentTimeNanos: Effect.sync(nanos),
     monotonicTimeNanosUnsafe: nanos,
     monotonicTimeNanos: Effect.sync(nanos),
-    sleep: (duration) =>
-      Effect.callback((resume) => {
-        const sleeper = { at: now + Math.max(0, Duration.toMillis(duration)), wake: () => resume(Effect.void) }
+    sleep: (duration: Duration.Duration) =>
+      Effect.callback<void>((resume) => {
+        const sleeper = {
+          at: now + Math.max(0, Duration.toMillis(duration)),
+          wake: () => resume(Effect.void),
+        }
         sleepers.push(sleeper)
         return Effect.sync(() => {
           sleepers = sleepers.filter((each) => each !== sleeper)
         })
       }),
   }
+  let sleeping = 0
+  const counted = (duration: Duration.Duration) =>
+    Effect.suspend(() => {
+      sleeping++
+      return Effect.ensuring(
+        clock.sleep(duration),
+        Effect.sync(() => {
+          sleeping--
+        }),
+      )
+    })
   // Microtasks: by the next turn of the host's event loop, all that could go on at this instant has.
   const scheduler = new MixedScheduler("async", (task) => {
     let cancelled = false
-    Promise.resolve().then(() => (cancelled ? undefined : task()))
+    void Promise.resolve().then(() => (cancelled ? undefined : task()))
     return () => {
       cancelled = true
     }
@@ -61,6 +79,10 @@ export const makeVirtualTime = (startAt: number): VirtualTime => {
       sleepers = sleepers.filter(({ at }) => at > now)
       for (const { wake } of woken) wake()
     },
-    context: Context.make(Clock.Clock, clock).pipe(Context.add(Scheduler, scheduler)) as Context.Context<never>,
+    context: Context.make(Clock.Clock, clock).pipe(Context.add(Scheduler, scheduler)),
+    handlerContext: Context.make(Clock.Clock, { ...clock, sleep: counted }).pipe(
+      Context.add(Scheduler, scheduler),
+    ),
+    sleeping: () => sleeping,
   }
 }

@@ -29,7 +29,9 @@ export class ScheduleStore extends Context.Service<ScheduleStore, Lifted<Schedul
 ) {}
 
 /** Nodes and their leases in the store. */
-export class NodeStore extends Context.Service<NodeStore, Lifted<NodeStoreDriver>>()("uhrwerk/core/NodeStore") {}
+export class NodeStore extends Context.Service<NodeStore, Lifted<NodeStoreDriver>>()(
+  "uhrwerk/core/NodeStore",
+) {}
 
 /** The store's clock and what it can promise. */
 export class StoreInfo extends Context.Service<
@@ -71,7 +73,9 @@ const scheduleOperations = [
   "occurrences",
 ] as const satisfies ReadonlyArray<keyof ScheduleStoreDriver>
 
-const nodeOperations = ["join", "renew", "leave", "nodes"] as const satisfies ReadonlyArray<keyof NodeStoreDriver>
+const nodeOperations = ["join", "renew", "leave", "nodes"] as const satisfies ReadonlyArray<
+  keyof NodeStoreDriver
+>
 
 /**
  * The four services over a driver that `open` makes; it is closed with the layer's scope. What `open` fails
@@ -132,4 +136,8 @@ const call = <A>(
 
 // A driver marks an error after which nothing was done; all others may hide a commit.
 const isUnknown = (cause: unknown): boolean =>
-  !(typeof cause === "object" && cause !== null && (cause as { outcomeUnknown?: unknown }).outcomeUnknown === false)
+  !(
+    typeof cause === "object" &&
+    cause !== null &&
+    (cause as { outcomeUnknown?: unknown }).outcomeUnknown === false
+  )

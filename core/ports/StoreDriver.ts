@@ -1,7 +1,8 @@
 // The storage port as an adapter's author writes it: plain rows in, plain rows or a promise of them out.
 // Each operation is atomic by itself and safe to repeat after an unknown outcome; no transaction crosses the
-// port; the store's own clock decides what is due. `layerDriver` (Store.ts) makes the typed services of it,
-// and `uhrwerk/testing` has the cases that every driver must pass.
+// port; the store's own clock decides what is due. A refusal (a batch over the limit, a need that is unknown)
+// throws an error with `outcomeUnknown: false`: nothing was done, and repeating it is of no use. `layerDriver`
+// (Store.ts) makes the typed services of it, and `uhrwerk/testing` has the cases that every driver must pass.
 import type { DeadLetter } from "../domain/DeadLetter.ts"
 import type { Settled, Settlement } from "../domain/Outcome.ts"
 import type { Attempt, NewRun, Run, RunState } from "../domain/Run.ts"
@@ -105,9 +106,11 @@ export interface RunStoreDriver {
   /** The failed attempts of a run, oldest first. */
   attempts(runId: string): Awaitable<ReadonlyArray<Attempt>>
   /** Letters that were not replayed, newest first. */
-  deadLetters(filter: { readonly job?: string; readonly before?: string; readonly limit: number }): Awaitable<
-    ReadonlyArray<DeadLetter>
-  >
+  deadLetters(filter: {
+    readonly job?: string
+    readonly before?: string
+    readonly limit: number
+  }): Awaitable<ReadonlyArray<DeadLetter>>
   /** Makes a new run of a dead one, once; `newIds[i]` is the id for `runIds[i]`. */
   replay(runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): Awaitable<ReadonlyArray<Replayed>>
   /** Removes letters; answers how many there were. The dead runs stay until they are pruned. */
@@ -144,7 +147,7 @@ export interface ScheduleStoreDriver {
   pauseSchedule(id: string, paused: boolean): Awaitable<boolean>
   /** Schedules that are due at the store's now, or wait for a last run that has ended; at most `limit`. */
   dueSchedules(limit: number): Awaitable<ReadonlyArray<DueSchedule>>
-  /** The earliest `nextAt` of all; `null` when none is set. */
+  /** The earliest `nextAt` of all that are not paused; `null` when none is set. */
   nextScheduleAt(): Awaitable<number | null>
   /** Decides instants, stores their runs and moves the cursor, all or nothing, once per version. */
   fire(fire: Fire): Awaitable<"fired" | "conflict">

@@ -20,11 +20,11 @@ interface Waiting<Item, Answer, E> {
 
 /**
  * Starts a batcher, which stops with the scope. `sizeOf` says how much of `batchMax` an item takes. When
- * `process` fails for a batch it is asked again for each item alone, so one item that cannot be done takes no
- * other with it; therefore `process` must be safe to repeat.
+ * `write` fails for a batch it is asked again for each item alone, so one item that cannot be done takes no
+ * other with it; therefore `write` must be safe to repeat.
  */
 export const makeBatcher = <Item, Answer, E>(options: {
-  readonly process: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Answer>, E>
+  readonly write: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Answer>, E>
   readonly sizeOf: (item: Item) => number
   readonly batchMax: number
   readonly waitingMax: number
@@ -47,27 +47,24 @@ export const makeBatcher = <Item, Answer, E>(options: {
       waiting = waiting.slice(count)
       return batch
     }
-    const process = (batch: ReadonlyArray<Waiting<Item, Answer, E>>): Effect.Effect<void> =>
-      Effect.matchEffect(
-        options.process(batch.map(({ item }) => item)),
-        {
-          onSuccess: (answers) =>
-            Effect.sync(() =>
-              batch.forEach(({ done }, index) => done(Result.succeed(answers[index] as Answer))),
-            ),
-          onFailure: (error) =>
-            batch.length === 1
-              ? Effect.sync(() => batch[0]?.done(Result.fail(error)))
-              : Effect.forEach(batch, (each) => process([each]), { discard: true }),
-        },
-      )
+    const writeAll = (batch: ReadonlyArray<Waiting<Item, Answer, E>>): Effect.Effect<void> =>
+      Effect.matchEffect(options.write(batch.map(({ item }) => item)), {
+        onSuccess: (answers) =>
+          Effect.sync(() =>
+            batch.forEach(({ done }, index) => done(Result.succeed(answers[index] as Answer))),
+          ),
+        onFailure: (error) =>
+          batch.length === 1
+            ? Effect.sync(() => batch[0]?.done(Result.fail(error)))
+            : Effect.forEach(batch, (each) => writeAll([each]), { discard: true }),
+      })
     const loop = Effect.gen(function* () {
       while (true) {
         yield* some.await
         // The others of this turn of the event loop come in before the batch is closed.
         yield* Effect.yieldNow
         busy = true
-        while (waiting.length > 0) yield* process(take())
+        while (waiting.length > 0) yield* writeAll(take())
         busy = false
         some.closeUnsafe()
         none.openUnsafe()

@@ -81,7 +81,13 @@ export const makeDispatcher = (
 
     const start = (run: Run, needs: ReadonlyMap<string, string | null>): void => {
       const timeoutMillis = options.book.jobs.get(run.job)?.timeoutMillis ?? null
-      const each: Carried = { run, startedAt: monotonic(), started: undefined, takeBack: undefined, over: false }
+      const each: Carried = {
+        run,
+        startedAt: monotonic(),
+        started: undefined,
+        takeBack: undefined,
+        over: false,
+      }
       carried.set(run.id, each)
       empty.closeUnsafe()
       const at = clock.currentTimeMillisUnsafe()
@@ -142,14 +148,18 @@ export const makeDispatcher = (
         for (const run of yield* store.get(ids.slice(from, from + 1000))) outputs.set(run.id, run)
       }
       return (run: Run): ReadonlyMap<string, string | null> =>
-        new Map(run.needs.flatMap((id) => {
-          const need = outputs.get(id)
-          return need === undefined ? [] : [[need.job, need.output] as const]
-        }))
+        new Map(
+          run.needs.flatMap((id) => {
+            const need = outputs.get(id)
+            return need === undefined ? [] : [[need.job, need.output] as const]
+          }),
+        )
     })
 
     const startAll = Effect.fnUntraced(function* (runs: ReadonlyArray<Run>) {
-      const needs = runs.some((run) => run.needs.length > 0) ? yield* Effect.retry(needsOf(runs), { times: 5 }) : none
+      const needs = runs.some((run) => run.needs.length > 0)
+        ? yield* Effect.retry(needsOf(runs), { times: 5 })
+        : none
       let turn = monotonic()
       for (const run of runs) {
         start(run, needs(run))
@@ -199,7 +209,7 @@ export const makeDispatcher = (
         for (const id of ids) carried.get(id)?.started?.stop("cancelled")
       },
       stopAll: (reason) => {
-        for (const each of [...carried.values()]) {
+        for (const each of carried.values()) {
           if (reason === "drain") finish(each, { kind: "released" })
           each.started?.stop(reason)
           if (reason !== "leaseLost") continue
@@ -219,7 +229,11 @@ const noNeeds: ReadonlyMap<string, string | null> = new Map()
 
 const timedOut = (millis: number): Outcome => ({
   kind: "failed",
-  error: { name: "Timeout", message: `The attempt took longer than its limit of ${millis} ms`, kind: "timeout" },
+  error: {
+    name: "Timeout",
+    message: `The attempt took longer than its limit of ${millis} ms`,
+    kind: "timeout",
+  },
   retryable: true,
   retryAfterMillis: null,
 })

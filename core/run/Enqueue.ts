@@ -117,15 +117,19 @@ export const makeEnqueue = (options: {
     const notifier = yield* Notifier
     let closed = false
 
-    const process = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<NewRun>>) {
+    const write = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<NewRun>>) {
       const rows = yield* Effect.retry(store.enqueue(groups.flat()), retries)
       let place = -1
       const answers = groups.map((group) => rows[(place += group.length)] as Enqueued)
-      notifier.publish({ kind: "runs", dueAt: rows.reduce((least, row) => Math.min(least, row.dueAt), Infinity) })
-      for (const row of rows) if (row.state === "scheduled") notifier.publish({ kind: "runs", dueAt: row.dueAt })
+      notifier.publish({
+        kind: "runs",
+        dueAt: rows.reduce((least, row) => Math.min(least, row.dueAt), Infinity),
+      })
+      for (const row of rows)
+        if (row.state === "scheduled") notifier.publish({ kind: "runs", dueAt: row.dueAt })
       return answers
     })
-    const batcher = yield* makeBatcher({ process, sizeOf: (group) => group.length, batchMax, waitingMax })
+    const batcher = yield* makeBatcher({ write, sizeOf: (group) => group.length, batchMax, waitingMax })
 
     const enqueue = (request: RunRequest): Effect.Effect<Enqueued, EnqueueError> =>
       Effect.callback((resume) => {

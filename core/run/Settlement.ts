@@ -39,13 +39,17 @@ export const makeSettler = (options: {
 }): Effect.Effect<Settler, never, Scope.Scope | RunStore> =>
   Effect.gen(function* () {
     const store = yield* RunStore
-    const process = (settlements: ReadonlyArray<Settlement>): Effect.Effect<ReadonlyArray<Settled>, StoreError> => {
-      const write = Effect.tapError(store.settle(settlements), (error) => Effect.sync(() => options.onTrouble(error)))
+    const write = (
+      settlements: ReadonlyArray<Settlement>,
+    ): Effect.Effect<ReadonlyArray<Settled>, StoreError> => {
+      const once = Effect.tapError(store.settle(settlements), (error) =>
+        Effect.sync(() => options.onTrouble(error)),
+      )
       // A batch is tried once, then each of it alone (see Batcher), and that until the store answers.
-      return settlements.length > 1 ? write : Effect.retry(write, untilItAnswers)
+      return settlements.length > 1 ? once : Effect.retry(once, untilItAnswers)
     }
     const batcher = yield* makeBatcher({
-      process,
+      write,
       sizeOf: () => 1,
       batchMax: 500,
       // As many as there are slots: a slot is free when its outcome is settled.

@@ -7,12 +7,12 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { InvalidInput, InvalidSchedule, StoreError, UnknownJob } from "../domain/Errors.ts"
 import type { NewRun } from "../domain/Run.ts"
-import type { DueSchedule, Trigger } from "../domain/Schedule.ts"
+import type { DueSchedule, OccurrenceReason, Trigger } from "../domain/Schedule.ts"
 import type { Events } from "../observe/Event.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import { parseCron } from "./CronFields.ts"
-import { type ParsedTrigger, plan } from "./Occurrences.ts"
+import { type Decision, type ParsedTrigger, plan } from "./Occurrences.ts"
 
 /** Plans. */
 export interface Planner {
@@ -73,9 +73,7 @@ export const makePlanner = (options: {
       // Somebody else decided this instant, or edited the schedule: the next look shows how it stands.
       if (answer === "conflict") return
       if (runs.length > 0) notifier.publish({ kind: "runs", dueAt: runs[0]?.dueAt ?? now })
-      for (const { at, count, reason } of occurrences) {
-        if (reason !== null) options.events.publish({ kind: "occurrence", scheduleId: id, at, count, reason })
-      }
+      for (const event of skipped(id, occurrences)) options.events.publish(event)
     })
 
     /** One look; answers for how long to sleep. */
@@ -122,6 +120,26 @@ export const makePlanner = (options: {
       },
     }
   })
+
+/** One event for all instants that share a reason: after an absence there may be thousands. */
+const skipped = (scheduleId: string, decisions: ReadonlyArray<Decision>) => {
+  const events = new Map<
+    OccurrenceReason,
+    { kind: "occurrence"; scheduleId: string; at: number; count: number; reason: OccurrenceReason }
+  >()
+  for (const { at, count, reason } of decisions) {
+    if (reason === null) continue
+    const known = events.get(reason)
+    events.set(reason, {
+      kind: "occurrence",
+      scheduleId,
+      at: known?.at ?? at,
+      count: (known?.count ?? 0) + count,
+      reason,
+    })
+  }
+  return events.values()
+}
 
 /** Parses a stored trigger, once a text. */
 const parsed = (

@@ -112,16 +112,11 @@ export class TimingWheel {
     let fired = 0
     for (;;) {
       const due = this.nextInBlock()
-      if (due !== NONE) {
-        if (due > target) break
-        if (fired >= limit) return fired
-        this.current = due
-        fired += this.fireSlot(due, visit, limit - fired)
-      } else {
-        const start = this.nextBlock()
-        if (start > target) break
-        this.enter(start)
-      }
+      const next = due !== NONE ? due : this.nextBlock()
+      if (next > target) break
+      if (fired >= limit) return fired
+      if (due === NONE) this.enter(next)
+      else fired += this.fireSlot(due, visit, limit - fired)
     }
     this.setNow(target)
     return fired
@@ -271,6 +266,7 @@ export class TimingWheel {
     const lists = this.lists
     const slot = level0Slot(tick)
     let fired = 0
+    this.current = tick
     this.firing = true
     try {
       // The head is read anew each time: the visit before may have cancelled it.

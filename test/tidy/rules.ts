@@ -153,7 +153,8 @@ const barePackageProblem = (path: string, specifier: string): string | undefined
   if (tree === "adapters" && specifierPackage(specifier) === "uhrwerk") return "adapters import core by path"
   if (tree !== "core") return undefined
   if (!specifier.startsWith("effect/")) return "core imports effect/* and its own files only"
-  if (folder === "wheel" && !wheelShell.test(path)) return "the wheel itself has no Effect, only its shell has"
+  if (folder === "wheel" && !wheelShell.test(path))
+    return "the wheel itself has no Effect, only its shell has"
   const pure = specifier === "effect/Schema" || specifier === "effect/Result"
   return folder === "domain" && !pure ? "core/domain imports effect/Schema and effect/Result only" : undefined
 }

@@ -728,7 +728,7 @@ describe("advance", () => {
       wheel.clear()
     })
     expect(fired).toBe(1)
-    expect(met.sort()).toEqual([1, 2, 3])
+    expect(met.sort((a, b) => a - b)).toEqual([1, 2, 3])
     expect(wheel.size).toBe(0)
     checkBookkeeping(wheel)
   })

@@ -1,0 +1,227 @@
+// Jobs in the style of Effect: a definition with schemas, and its handler as a layer, so that what the handler
+// needs shows in the type. `layerEngine` starts an engine of all jobs that were registered before it.
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import {
+  type DependencyCycle,
+  type DuplicateName,
+  InvalidInput,
+  InvalidPayload,
+  type InvalidSchedule,
+  type StoreError,
+  type UnknownJob,
+} from "../domain/Errors.ts"
+import { type Job as JobRow, parseJobs, parseName } from "../domain/Job.ts"
+import type { Outcome } from "../domain/Outcome.ts"
+import { decodePayload, encodePayload, errorInfo } from "../domain/Payload.ts"
+import { parseRetry, type RetryOptions } from "../domain/RetryPolicy.ts"
+import type { Run } from "../domain/Run.ts"
+import type { NewSchedule, Overlap, Trigger } from "../domain/Schedule.ts"
+import { NonRetryable, RetryAfter, Snooze } from "../domain/Signals.ts"
+import { parseSpan, type TimeSpan } from "../domain/TimeSpan.ts"
+import { type Assignment, Executor } from "../ports/Executor.ts"
+import type { Notifier } from "../ports/Notifier.ts"
+import type { Store } from "../ports/Store.ts"
+import type { Enqueued } from "../ports/StoreDriver.ts"
+import type { EnqueueError, RunRequest } from "../run/Enqueue.ts"
+import { Engine } from "./Engine.ts"
+import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
+
+/** A job with the schemas of its input, output and expected errors. */
+export interface Job<Input, Output, E> {
+  readonly name: string
+  readonly input: Schema.Codec<Input, any>
+  readonly output: Schema.Codec<Output, any>
+  readonly error: Schema.Codec<E, any>
+  readonly options: JobOptions
+}
+
+/** What a job may say beside its schemas. */
+export interface JobOptions {
+  readonly retry?: RetryOptions
+  readonly timeout?: TimeSpan
+  readonly queue?: string
+  readonly priority?: number
+  readonly on?: { readonly trigger: Trigger; readonly input?: unknown; readonly overlap?: Overlap }
+}
+
+/** Defines a job; schemas that are left out are `Schema.Void` (input, output) and `Schema.Never` (errors). */
+export const make = <Input = void, Output = void, E = never>(
+  name: string,
+  options: JobOptions & {
+    readonly input?: Schema.Codec<Input, any>
+    readonly output?: Schema.Codec<Output, any>
+    readonly error?: Schema.Codec<E, any>
+  } = {},
+): Job<Input, Output, E> => ({
+  name,
+  input: options.input ?? (Schema.Void as unknown as Schema.Codec<Input, any>),
+  output: options.output ?? (Schema.Void as unknown as Schema.Codec<Output, any>),
+  error: options.error ?? Schema.Never,
+  options,
+})
+
+/** The run that a handler works for. */
+export class CurrentRun extends Context.Service<CurrentRun, Run>()("uhrwerk/core/CurrentRun") {}
+
+type Start = (assignment: Assignment, done: (outcome: Outcome) => void) => { readonly stop: () => void }
+
+/** The jobs that were registered, for the engine that is started after them. */
+export class JobRegistry extends Context.Service<
+  JobRegistry,
+  { readonly entries: Map<string, { readonly job: Job<any, any, any>; readonly start: Start }> }
+>()("uhrwerk/core/JobRegistry") {
+  static readonly layer: Layer.Layer<JobRegistry> = Layer.sync(JobRegistry, () => ({ entries: new Map() }))
+}
+
+/**
+ * A job's handler as a layer. A typed failure ends the attempt and retries by the policy; `NonRetryable`,
+ * `RetryAfter` and `Snooze` say more, as for promises. The fiber is interrupted on timeout, cancel and drain.
+ */
+export const toLayer = <Input, Output, E, R>(
+  job: Job<Input, Output, E>,
+  handler: (input: Input) => Effect.Effect<Output, E | NonRetryable | RetryAfter | Snooze, R>,
+): Layer.Layer<never, never, JobRegistry | Exclude<R, CurrentRun>> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { entries } = yield* JobRegistry
+      const context = yield* Effect.context<Exclude<R, CurrentRun>>()
+      const fork = Effect.runForkWith(context)
+      const start: Start = (assignment, done) => {
+        const attempt = Effect.gen(function* () {
+          const input = yield* Effect.mapError(
+            Schema.decodeUnknownEffect(job.input)(decodePayload(assignment.run.input)),
+            (error) => new NonRetryable(`The input does not fit the job's schema: ${error.message}`),
+          )
+          const output = yield* handler(input)
+          return yield* Schema.encodeUnknownEffect(job.output)(output)
+        })
+        const fiber = fork(
+          Effect.provideService(attempt, CurrentRun, assignment.run) as Effect.Effect<
+            unknown,
+            unknown,
+            Exclude<R, CurrentRun>
+          >,
+        )
+        fiber.addObserver((exit) => done(outcomeOf(exit)))
+        return { stop: () => fork(Fiber.interrupt(fiber)) }
+      }
+      entries.set(job.name, { job, start })
+    }),
+  )
+
+const outcomeOf = (exit: Exit.Exit<unknown, unknown>): Outcome => {
+  if (Exit.isSuccess(exit)) {
+    const output = encodePayload("output", exit.value)
+    if (Result.isSuccess(output)) return { kind: "succeeded", output: output.success }
+    return {
+      kind: "failed",
+      error: errorInfo(output.failure, "payload"),
+      retryable: false,
+      retryAfterMillis: null,
+    }
+  }
+  const error = Cause.squash(exit.cause)
+  if (error instanceof Snooze) return { kind: "snoozed", delayMillis: error.delayMillis }
+  return {
+    kind: "failed",
+    error: errorInfo(error, Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "error"),
+    retryable: !(error instanceof NonRetryable),
+    retryAfterMillis: error instanceof RetryAfter ? error.delayMillis : null,
+  }
+}
+
+/** Enqueues a run of a job with a typed input. */
+export const send = <Input, Output, E>(
+  job: Job<Input, Output, E>,
+  input: Input,
+  options: Omit<RunRequest, "job" | "input"> = {},
+): Effect.Effect<Enqueued, EnqueueError | InvalidPayload, Engine> =>
+  Effect.gen(function* () {
+    const engine = yield* Engine
+    const encoded = yield* Effect.fromResult(encodeInput(job, input))
+    return yield* engine.enqueue({ ...options, job: job.name, input: encoded })
+  })
+
+const encodeInput = (
+  job: Job<any, any, any>,
+  input: unknown,
+): Result.Result<string | null, InvalidPayload> => {
+  const field = `input of job "${job.name}"`
+  return Result.flatMap(
+    Result.mapError(
+      Schema.encodeUnknownResult(job.input)(input),
+      ({ message }) =>
+        new InvalidPayload({
+          field,
+          reason: `it does not fit the job's schema (${message})`,
+          next: "Correct it.",
+        }),
+    ),
+    (value) => encodePayload(field, value),
+  )
+}
+
+/** Why an engine of layers does not start. */
+export type StartError =
+  | InvalidInput
+  | InvalidPayload
+  | InvalidSchedule
+  | DuplicateName
+  | UnknownJob
+  | DependencyCycle
+  | StoreError
+
+/** An engine of all jobs in the registry. Provide the jobs' layers to it, or they are not there yet. */
+export const layerEngine = (
+  options: Partial<Omit<EngineConfig, "book" | "schedules">> = {},
+): Layer.Layer<Engine, StartError, JobRegistry | Store | Notifier> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { entries } = yield* JobRegistry
+      const rows: Array<JobRow> = []
+      const schedules: Array<NewSchedule> = []
+      for (const { job } of entries.values()) {
+        rows.push(yield* Effect.fromResult(checkJob(job)))
+        const { on } = job.options
+        if (on === undefined) continue
+        const input = yield* Effect.fromResult(encodeInput(job, on.input))
+        const { trigger, overlap = "skip" } = on
+        schedules.push({ id: job.name, job: job.name, trigger, input, overlap, fromConfig: true })
+      }
+      const book = yield* Effect.fromResult(parseJobs(rows))
+      const executor = Layer.succeed(Executor, {
+        jobs: new Set(entries.keys()),
+        start: (assignment, done) => {
+          const entry = entries.get(assignment.run.job)
+          if (entry === undefined) return { stop: () => {} }
+          return entry.start(assignment, done)
+        },
+      })
+      const identity = { host: "localhost", pid: 0, runtime: "effect" }
+      return Layer.provide(
+        Engine.layer({ ...engineDefaults, identity, ...options, book, schedules }),
+        executor,
+      )
+    }),
+  )
+
+const checkJob = ({ name, options }: Job<any, any, any>): Result.Result<JobRow, InvalidInput> =>
+  Result.gen(function* () {
+    const place = `job "${name}"`
+    return {
+      name: yield* parseName("name", name),
+      queue: yield* parseName(`${place}.queue`, options.queue ?? "default"),
+      priority: options.priority ?? 0,
+      retry: yield* parseRetry(`${place}.retry`, options.retry),
+      timeoutMillis:
+        options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
+      needs: [],
+    }
+  })

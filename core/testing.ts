@@ -1,0 +1,3 @@
+// The core of the entry `uhrwerk/testing`: the contract kit, for authors of adapters, and virtual time.
+export { type Case, ContractClock, ContractViolation } from "./contract/Case.ts"
+export { makeVirtualTime, type VirtualTime } from "./engine/VirtualTime.ts"

@@ -1,0 +1,172 @@
+// The example project in full, on a SQLite file and in real time: every job but `machine.summary`, which may
+// take a minute, comes to the end that its README promises, and a restart goes on from there.
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { DatabaseSync } from "node:sqlite"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { type Config, engine, type Run, type RunningEngine } from "../../../apps/sdk/mod.ts"
+
+const waitMillis = 20_000
+const once = ["parser.flaky", "welcome.later", "zones.read", "zones.report", "zones.transform"] as const
+
+let folder: string
+let config: Config
+let running: RunningEngine | undefined
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "uhrwerk-examples-"))
+  vi.stubEnv("UHRWERK_EXAMPLE_DB", join(folder, "runs.db"))
+  vi.stubEnv("UHRWERK_EXAMPLE_OUTPUT", join(folder, "output"))
+  config = (await import("../../../apps/examples/uhrwerk.config.ts")).default
+})
+
+afterAll(async () => {
+  await running?.stop({ grace: "1s" })
+  vi.unstubAllEnvs()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const output = (name: string): Promise<string> => readFile(join(folder, "output", name), "utf8")
+
+/** A run of each job that has ended, by the job. */
+const ended = async (engine: RunningEngine): Promise<ReadonlyMap<string, Run>> => {
+  const runs = await engine.runs({ limit: 200 })
+  return new Map(runs.filter(({ endedAt }) => endedAt !== null).map((run) => [run.job, run]))
+}
+
+test(
+  "every job comes to its end, and a restart starts nothing before its time",
+  { timeout: 25_000 },
+  async () => {
+    const lines: Array<string> = []
+    const started = await engine(config).start({
+      onEvent: (event) => {
+        if (event.kind === "log") lines.push(event.line)
+      },
+    })
+    running = started
+    const ends = await vi.waitFor(
+      async () => {
+        const ends = await ended(started)
+        expect([...ends.keys()]).toEqual(expect.arrayContaining([...once, "parser.broken", "machine.sample"]))
+        return ends
+      },
+      { timeout: waitMillis, interval: 100 },
+    )
+    const outputOf = (job: string) => JSON.parse(ends.get(job)?.output ?? "null") as Record<string, unknown>
+    for (const job of [...once, "machine.sample"])
+      expect(ends.get(job)).toMatchObject({ job, state: "succeeded" })
+
+    // The chain: one page with a row for each line of data.
+    const file = await readFile(new URL("../../../apps/examples/data/zone1970.tab", import.meta.url), "utf8")
+    const zones = file.split("\n").filter((line) => line !== "" && !line.startsWith("#")).length
+    const page = await output("zones.md")
+    const rows = page.slice(page.indexOf("## All zones")).match(/^\| \w+\/.*\|$/gm) ?? []
+    expect(zones).toBeGreaterThan(300)
+    expect(rows).toHaveLength(zones)
+    expect(rows.find((row) => row.includes("Europe/Berlin"))).toMatch(
+      /\| 52\.5000 \| 13\.3667 \| \+0[12]:00 \|$/,
+    )
+    expect(outputOf("zones.report")).toMatchObject({
+      path: join(folder, "output", "zones.md"),
+      bytes: new TextEncoder().encode(page).length,
+      zones,
+    })
+    const chainIds = ["zones.read", "zones.transform", "zones.report"].map((job) => ends.get(job)?.chainId)
+    expect(new Set(chainIds)).toEqual(new Set([ends.get("zones.report")?.id]))
+
+    // The delayed one-shot: not early, and sent by the chain.
+    const welcome = ends.get("welcome.later") as Run
+    expect(outputOf("zones.report")).toMatchObject({ welcome: welcome.id })
+    expect(welcome.dueAt - welcome.createdAt).toBe(3000)
+    expect(welcome.startedAt).toBeGreaterThanOrEqual(welcome.dueAt)
+    expect(await output("welcome.log")).toBe(`${outputOf("welcome.later")["line"] as string}\n`)
+
+    // The retries: two failures, with the reason of the second one, then success.
+    expect(ends.get("parser.flaky")).toMatchObject({ attempt: 3, attemptMax: 5 })
+    expect(outputOf("parser.flaky")).toMatchObject({ attempt: 3, zones })
+
+    // The dead letter.
+    expect(await started.deadLetters()).toMatchObject([
+      {
+        job: "parser.broken",
+        runId: ends.get("parser.broken")?.id,
+        attempt: 1,
+        error: {
+          name: "NonRetryable",
+          message: 'zones-damaged.tab:9: "+5230+0132" is not a position in ISO 6709',
+        },
+      },
+    ])
+
+    // The samples.
+    const db = new DatabaseSync(join(folder, "output", "machine.db"))
+    const samples = db.prepare("select * from samples").all()
+    expect(() => db.exec("insert into samples select 99, 'x', 'no number', 0, 0, 0, 0, 0")).toThrow(/INTEGER/)
+    db.close()
+    expect(samples.map((row) => row["run_id"])).toContain(ends.get("machine.sample")?.id)
+    for (const sample of samples) {
+      const { load, memory_used, memory_total, disk_used, disk_total } = sample as Record<string, number>
+      expect(load).toBeGreaterThanOrEqual(0)
+      expect(memory_used).toBeGreaterThan(0)
+      expect(memory_used).toBeLessThan(memory_total as number)
+      expect(disk_used).toBeLessThanOrEqual(disk_total as number)
+    }
+    expect(lines).toContainEqual(expect.stringMatching(/^load \d+\.\d\d, memory [\d.]+ of [\d.]+ GiB, disk /))
+    expect((await readdir(join(folder, "output"))).filter((name) => name.endsWith(".tmp"))).toEqual([])
+
+    await started.stop()
+    const again = await engine(config).start()
+    running = again
+    await vi.waitFor(
+      async () => {
+        const sampled = (await again.counts()).find(
+          ({ job, state }) => job === "machine.sample" && state === "succeeded",
+        )
+        expect(sampled?.count).toBeGreaterThan(samples.length)
+      },
+      { timeout: 8000, interval: 100 },
+    )
+    const counts = (await again.counts()).filter(({ job }) => !job.startsWith("machine."))
+    expect(counts.sort((a, b) => (a.job < b.job ? -1 : 1))).toEqual(
+      ["parser.broken", ...once].map((job) => ({
+        job,
+        state: job === "parser.broken" ? "dead" : "succeeded",
+        count: 1,
+      })),
+    )
+  },
+)
+
+test("the summary sums up the minute before its instant, and says when there is none", async () => {
+  const { machineSummary } = await import("../../../apps/examples/jobs/machineSummary.ts")
+  const { withMachineDb } = await import("../../../apps/examples/machine/MachineDb.ts")
+  const noon = Date.parse("2026-01-01T12:00:00Z")
+  const logged: Array<string> = []
+  const summarise = (nominalAt: number) =>
+    machineSummary.options.run(undefined, {
+      run: { nominalAt: new Date(nominalAt) },
+      log: (line: string) => logged.push(line),
+    } as never)
+
+  await withMachineDb((db) => {
+    const add = db.prepare(
+      "insert into samples (run_id, at, load, memory_used, memory_total, disk_used, disk_total) values (?, ?, ?, ?, 100, 1, 2)",
+    )
+    add.run("before", noon - 1, 9, 90)
+    add.run("first", noon, 0.5, 10)
+    add.run("last", noon + 59_999, 1.5, 21)
+    add.run("after", noon + 60_000, 9, 90)
+  })
+  const summary = { samples: 2, loadAverage: 1, loadMax: 1.5, memoryAverage: 15, memoryMax: 21 }
+  expect(await summarise(noon + 60_000)).toEqual({ minute: "2026-01-01T12:00", ...summary })
+  expect(await summarise(noon + 60_000)).toEqual({ minute: "2026-01-01T12:00", ...summary })
+  expect(await summarise(noon - 600_000)).toMatchObject({
+    samples: 0,
+    note: expect.stringMatching(/no samples/),
+  })
+  expect(logged.at(-1)).toBe("2026-01-01T11:49: no samples yet")
+  const rows = await withMachineDb((db) => db.prepare("select * from minutes where at <= ?").all(noon))
+  expect(rows).toHaveLength(1)
+})
