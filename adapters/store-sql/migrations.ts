@@ -46,7 +46,11 @@ create index runs_expiring on runs (expires_at) where expires_at is not null
   and state in ('scheduled', 'ready', 'retrying');
 create index runs_chain on runs (chain_id) where chain_id is not null;
 create index runs_job on runs (job, id);
-create index runs_rare on runs (state, id) where state in ('blocked', 'dead', 'cancelled', 'skipped', 'expired');
+create index runs_blocked on runs (id) where state = 'blocked';
+create index runs_dead on runs (id) where state = 'dead';
+create index runs_cancelled on runs (id) where state = 'cancelled';
+create index runs_skipped on runs (id) where state = 'skipped';
+create index runs_expired on runs (id) where state = 'expired';
 create table dependents (
   need_id text not null,
   run_id text not null,

@@ -55,9 +55,15 @@ export const makeUpkeep = (session: Session) => {
     all: letterPage(and(open, older)),
     ofJob: letterPage(and(open, older, eq(deadLetters.job, at("job")))),
   }
+  // Rows are in the order of their making: behind the first younger one nothing is old enough, and the scan ends.
+  const young = prepare(
+    database,
+    sql`select seq from runs where created_at >= ${at("before")} order by seq limit 1`,
+  )
   const prunable = prepare(
     database,
-    sql`select seq, id, job, state from runs where ended_at < ${at("before")}
+    sql`select seq, id, job, state from runs
+      where seq < ${at("young")} and ended_at < ${at("before")}
       and not exists (select 1 from dead_letters where run_id = runs.id and replayed_by is null)
       and not exists (select 1 from schedules where last_run_id = runs.id)
       and not exists (select 1 from dependents where dependents.need_id = runs.id)
@@ -148,7 +154,8 @@ export const makeUpkeep = (session: Session) => {
     prune: (before: number, limit: number): number => {
       checkLimit(limit, batchMax)
       return session.transaction(() => {
-        const gone = prunable.all({ before, limit })
+        const end = young.get({ before })?.["seq"] ?? Number.MAX_SAFE_INTEGER
+        const gone = prunable.all({ before, young: end, limit })
         for (const row of gone) {
           for (const statement of forget) statement.run({ id: row["id"] as string })
           session.count(row["job"] as string, row["state"] as Run["state"], null)

@@ -141,7 +141,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
       if (project.jobs.get(job.name) !== job) throw foreignJob(job.name)
       await checkInput(`input of job "${job.name}"`, job.options.input, input)
       const text = Result.getOrThrow(encodePayload(`input of job "${job.name}"`, input))
-      const request = Result.getOrThrow(checkSend(job.name, text, sendOptions, Date.now()))
+      const request = Result.getOrThrow(checkSend(job.name, text, sendOptions))
       const { id, result } = await run(core.enqueue(request))
       return {
         id,
@@ -182,7 +182,6 @@ const checkSend = (
   job: string,
   input: string | null,
   options: SendOptions,
-  now: number,
 ): Result.Result<RunRequest, InvalidInput> =>
   Result.gen(function* () {
     const delayMillis = options.delay === undefined ? 0 : yield* parseSpan("delay", options.delay)
@@ -208,7 +207,7 @@ const checkSend = (
       ...(id === undefined ? {} : { id }),
       ...(priority === undefined ? {} : { priority }),
       ...(queue === undefined ? {} : { queue }),
-      ...(within === null ? {} : { expiresAt: (dueAt ?? now + delayMillis) + within }),
+      ...(within === null ? {} : { startWithinMillis: within }),
     }
   })
 

@@ -34,7 +34,7 @@ export const makeHandlers = (
             decodePayload(needs.get(need.name) ?? null),
           ]),
         ),
-        log: (line) => publish({ kind: "log", run, line: String(line as unknown).slice(0, lineMax) }),
+        log: (line) => publish({ kind: "log", run, line: `${line}`.slice(0, lineMax) }),
         sleep: async (span) => {
           const millis = Result.getOrThrow(parseSpan("sleep", span))
           try {

@@ -39,7 +39,11 @@ export const testEngine = async (config: Config, options: TestOptions = {}): Pro
     Result.getOrThrow(parseInstant("startAt", options.startAt ?? "2026-01-01T00:00:00Z")),
   )
   const storage = typeof config.storage === "object" ? config.storage : "memory:"
-  const project = await checkConfig({ poll: "30s", lease: "10m", ...config, storage })
+  const project = {
+    ...(await checkConfig({ ...config, storage })),
+    pollMillis: 600_000,
+    leaseMillis: 3_600_000,
+  }
   const events: Array<EngineEvent> = []
   const engine = await startProject(project, {
     guard: false,
@@ -51,12 +55,21 @@ export const testEngine = async (config: Config, options: TestOptions = {}): Pro
   // All work of this instant is done when a turn of the event loop passes and no handler is under way, but for
   // those that wait for a later instant themselves.
   const settle = async (until: number): Promise<void> => {
-    await turn()
-    while (engine.load().carried > time.sleeping() && performance.now() < until) await turn()
-    await turn()
+    do await turn()
+    while (engine.load().carried > time.sleeping() && performance.now() < until)
+  }
+  const stop: RunningEngine["stop"] = async (stopOptions) => {
+    let stopped = false
+    const stopping = engine.stop(stopOptions).finally(() => {
+      stopped = true
+    })
+    // A grace period passes in virtual time too, or nobody would ever see its end.
+    for (await turn(); !stopped; await turn()) if (Number.isFinite(time.nextAt())) time.moveTo(time.nextAt())
+    await stopping
   }
   return {
     ...engine,
+    stop,
     events,
     now: () => new Date(time.now()),
     advance: async (span, { realMax = "5s" } = {}) => {

@@ -127,7 +127,7 @@ const makeEngine = (
       onTrouble,
       runsOf: (schedule, nominalAt) =>
         Result.map(
-          newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }),
+          newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }, now()),
           (rows) =>
             rows.map((row) => ({
               ...row,

@@ -41,8 +41,9 @@ export const makeVirtualTime = (startAt: number): VirtualTime => {
     monotonicTimeNanos: Effect.sync(nanos),
     sleep: (duration: Duration.Duration) =>
       Effect.callback<void>((resume) => {
+        if (Duration.toMillis(duration) <= 0) return resume(Effect.void)
         const sleeper = {
-          at: now + Math.max(0, Duration.toMillis(duration)),
+          at: now + Duration.toMillis(duration),
           wake: () => resume(Effect.void),
         }
         sleepers.push(sleeper)

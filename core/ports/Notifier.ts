@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 
 /** What there is to look at. */
 export type Hint =
-  /** Runs wait that are due at this instant or later (epoch milliseconds). */
+  /** A run waits that is due at this instant (epoch milliseconds); 0: some are due already. */
   | { readonly kind: "runs"; readonly dueAt: number }
   /** Schedules were added, edited or resumed, or a run ended that one waits for. */
   | { readonly kind: "schedules" }

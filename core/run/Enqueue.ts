@@ -1,5 +1,6 @@
 // Enqueue: from "do this job" to stored runs. What is refused is refused before anything is written; what is
 // acknowledged is in the store. A job that needs others is stored with a run of each of them, as one chain.
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
@@ -27,8 +28,8 @@ export interface RunRequest {
   readonly dueAt?: number | null
   readonly priority?: number
   readonly queue?: string
-  /** Not started by this instant, the run expires. */
-  readonly expiresAt?: number | null
+  /** Not started this long after its due time, the run expires. */
+  readonly startWithinMillis?: number | null
 }
 
 /** Why a request was not stored. */
@@ -40,13 +41,14 @@ export const waitingMax = 100_000
 const batchMax = 500
 
 /**
- * The rows for a request: the job's run, last, after those of the jobs it needs, which get no input. A job with
+ * The rows for a request, at this instant of the node's clock: the job's run, last, after those of the jobs it needs, which get no input. A job with
  * needs takes no id and no key of the caller's: its chain could not be told from the one that is there.
  */
 export const newRuns = (
   book: JobBook,
   ids: IdSource,
   request: RunRequest,
+  now: number,
 ): Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput> => {
   const job = book.jobs.get(request.job)
   if (job === undefined) {
@@ -56,6 +58,15 @@ export const newRuns = (
         field: "job",
         reason: `no job named "${request.job}" is defined`,
         next: `Define it in the config, or correct the name. Known jobs: ${knownNames(book.jobs)}.`,
+      }),
+    )
+  }
+  if (request.queue !== undefined && ![...book.jobs.values()].some(({ queue }) => queue === request.queue)) {
+    return Result.fail(
+      new InvalidInput({
+        field: "queue",
+        reason: `no job has the queue "${request.queue}", so nobody would ever look there`,
+        next: "Give a queue of one of the jobs, or leave it out.",
       }),
     )
   }
@@ -86,7 +97,10 @@ export const newRuns = (
         priority: request.priority ?? member.priority,
         attemptMax: member.retry.attemptMax,
         key: asked ? (request.key ?? null) : null,
-        expiresAt: request.expiresAt ?? null,
+        expiresAt:
+          typeof request.startWithinMillis === "number"
+            ? (request.dueAt ?? now + (request.delayMillis ?? 0)) + request.startWithinMillis
+            : null,
         scheduleId: null,
         nominalAt: null,
         chainId,
@@ -115,18 +129,16 @@ export const makeEnqueue = (options: {
   Effect.gen(function* () {
     const store = yield* RunStore
     const notifier = yield* Notifier
+    const clock = yield* Clock.Clock
     let closed = false
 
     const write = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<NewRun>>) {
       const rows = yield* Effect.retry(store.enqueue(groups.flat()), retries)
       let place = -1
       const answers = groups.map((group) => rows[(place += group.length)] as Enqueued)
-      notifier.publish({
-        kind: "runs",
-        dueAt: rows.reduce((least, row) => Math.min(least, row.dueAt), Infinity),
-      })
-      for (const row of rows)
-        if (row.state === "scheduled") notifier.publish({ kind: "runs", dueAt: row.dueAt })
+      if (rows.some(({ state }) => state === "ready")) notifier.publish({ kind: "runs", dueAt: 0 })
+      for (const { state, dueAt } of rows)
+        if (state === "scheduled") notifier.publish({ kind: "runs", dueAt })
       return answers
     })
     const batcher = yield* makeBatcher({ write, sizeOf: (group) => group.length, batchMax, waitingMax })
@@ -134,7 +146,7 @@ export const makeEnqueue = (options: {
     const enqueue = (request: RunRequest): Effect.Effect<Enqueued, EnqueueError> =>
       Effect.callback((resume) => {
         if (closed) return resume(Effect.fail(stopped()))
-        const group = newRuns(options.book, options.ids, request)
+        const group = newRuns(options.book, options.ids, request, clock.currentTimeMillisUnsafe())
         if (Result.isFailure(group)) return resume(Effect.fail(group.failure))
         const taken = batcher.add(group.success, (answer) =>
           resume(Result.isSuccess(answer) ? Effect.succeed(answer.success) : Effect.fail(answer.failure)),

@@ -60,20 +60,15 @@ export const makePlanner = (options: {
         }
         occurrences.push({ ...decision, runId })
       }
-      const { id, version } = schedule
-      const answer = yield* store.fire({
-        scheduleId: id,
-        version,
-        cursor,
-        nextAt,
-        occurrences,
-        runs,
-        lastRunId,
-      })
-      // Somebody else decided this instant, or edited the schedule: the next look shows how it stands.
-      if (answer === "conflict") return
+      const step = { scheduleId: schedule.id, version: schedule.version, cursor, nextAt }
+      if ((yield* store.fire({ ...step, occurrences, runs, lastRunId })) === "conflict") {
+        // Somebody else was first, and then this one conflicts too; or the instants were decided in an earlier life
+        // of the schedule, as the ledger outlives it, and then it goes on behind them.
+        yield* store.fire({ ...step, occurrences: [], runs: [], lastRunId: null })
+        return
+      }
       if (runs.length > 0) notifier.publish({ kind: "runs", dueAt: runs[0]?.dueAt ?? now })
-      for (const event of skipped(id, occurrences)) options.events.publish(event)
+      for (const event of skipped(schedule.id, occurrences)) options.events.publish(event)
     })
 
     /** One look; answers for how long to sleep. */

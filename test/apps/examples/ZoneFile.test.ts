@@ -1,5 +1,7 @@
 // The example's own functions: the format of the zone file, positions, offsets and the page.
+import { readFile } from "node:fs/promises"
 import { describe, expect, test } from "vitest"
+import { dataFile } from "../../../apps/examples/files.ts"
 import { CorruptLine, parsePosition, parseZones } from "../../../apps/examples/zones/ZoneFile.ts"
 import { utcOffset, zoneTable } from "../../../apps/examples/zones/ZoneTable.ts"
 import { zoneReport } from "../../../apps/examples/zones/zoneReport.ts"
@@ -57,6 +59,12 @@ describe("examples > the zone file", () => {
     expect(parse).toThrow(CorruptLine)
     expect(parse).toThrow(`a.tab:3: ${reason}`)
   })
+})
+
+test("examples > the damaged file is whole once line 9 is mended, as the README says", async () => {
+  const text = await readFile(dataFile("zones-damaged.tab"), "utf8")
+  expect(() => parseZones("a.tab", text)).toThrow("a.tab:9:")
+  expect(parseZones("a.tab", text.replace("+5230+0132\t", "+5230+01322\t"))).toHaveLength(12)
 })
 
 describe("examples > the table and its page", () => {
