@@ -32,6 +32,8 @@ for (const file of ["LICENSE", "README.md"])
 
 const published = {
   ...Object.fromEntries(kept.map((field) => [field, manifest[field]])),
+  // The repository brings its own Node; whoever installs the package needs one with `node:sqlite`.
+  engines: { node: ">=22.19" },
   exports: Object.fromEntries(
     Object.entries(manifest.exports).map(([name, source]) => [name, entry(source)]),
   ),

@@ -1,8 +1,8 @@
 // Where a project keeps its runs, as text or as a store of one's own.
-import type * as Layer from "effect/Layer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { layerMemory } from "../../adapters/store-memory/mod.ts"
-import { layerSqlite } from "../../adapters/store-sql/sqlite.ts"
 import { InvalidInput, type StoreInUse, type StoreUnusable } from "../../core/domain/Errors.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
 import type { Store } from "../../core/ports/Store.ts"
@@ -30,7 +30,7 @@ export const parseStorage = (
   if (storage === "memory:") return Result.succeed({ name: "memory", file: null, layer: layerMemory })
   const file =
     typeof storage === "string" && storage.startsWith("sqlite:") ? storage.slice("sqlite:".length) : ""
-  if (file !== "") return Result.succeed({ name: file, file, layer: layerSqlite({ file }) })
+  if (file !== "") return Result.succeed({ name: file, file, layer: sqlite(file) })
   return Result.fail(
     new InvalidInput({
       field: "storage",
@@ -39,3 +39,12 @@ export const parseStorage = (
     }),
   )
 }
+
+// Loaded when it is needed: Drizzle takes longer to load than all the rest.
+const sqlite = (file: string): StoreLayer =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("../../adapters/store-sql/sqlite.ts")),
+      ({ layerSqlite }) => layerSqlite({ file }),
+    ),
+  )

@@ -73,6 +73,9 @@ export const parseRetry = (
 ): Result.Result<RetryPolicy, InvalidInput> =>
   Result.gen(function* () {
     const standard = defaultRetryPolicy
+    if (typeof options !== "object" || options === null || Array.isArray(options)) {
+      return yield* refuse(field, options, "an object of retry options")
+    }
     const attemptMax = options.max ?? standard.attemptMax
     if (!Number.isInteger(attemptMax) || attemptMax < 1 || attemptMax > 1000) {
       return yield* refuse(`${field}.max`, options.max, "a whole number of attempts from 1 to 1000")
@@ -85,19 +88,33 @@ export const parseRetry = (
     if (!["fixed", "linear", "exponential"].includes(backoff)) {
       return yield* refuse(`${field}.backoff`, options.backoff, '"fixed", "linear" or "exponential"')
     }
-    const jitter = options.jitter ?? (options.delays === undefined ? standard.jitter : "none")
+    const listed = options.delays ?? []
+    if (!Array.isArray(listed)) return yield* refuse(`${field}.delays`, listed, "a list of delays")
+    const jitter = options.jitter ?? (listed.length === 0 ? standard.jitter : "none")
     if (!["none", "full", "equal"].includes(jitter)) {
       return yield* refuse(`${field}.jitter`, options.jitter, '"none", "full" or "equal"')
     }
     const delays: Array<number> = []
-    for (const [index, delay] of (options.delays ?? []).entries()) {
+    for (const [index, delay] of listed.entries()) {
       delays.push(yield* parseSpan(`${field}.delays[${index}]`, delay))
     }
     const rules: Array<ErrorRule> = []
-    for (const [index, rule] of (options.on ?? []).entries()) {
+    const written = options.on ?? []
+    if (!Array.isArray(written)) return yield* refuse(`${field}.on`, written, "a list of rules")
+    for (const [index, rule] of written.entries()) {
+      if (typeof rule !== "object" || rule === null) {
+        return yield* refuse(
+          `${field}.on[${index}]`,
+          rule,
+          'a rule such as { error: "RateLimited", delay: "1m" }',
+        )
+      }
       const { error, retry, delay } = rule
       if (typeof error !== "string" || error === "") {
         return yield* refuse(`${field}.on[${index}].error`, error, "the class name of an error")
+      }
+      if (retry !== undefined && typeof retry !== "boolean") {
+        return yield* refuse(`${field}.on[${index}].retry`, retry, "true or false")
       }
       const delayMillis =
         delay === undefined ? undefined : yield* parseSpan(`${field}.on[${index}].delay`, delay)
@@ -152,7 +169,8 @@ const computed = ({ delays, backoff, baseMillis, factor }: RetryPolicy, attempt:
   if (delays.length > 0) return delays[Math.min(attempt, delays.length) - 1] as number
   if (backoff === "fixed") return baseMillis
   if (backoff === "linear") return baseMillis * attempt
-  return baseMillis * factor ** (attempt - 1)
+  // A power beyond all numbers, times a base of zero, would be NaN.
+  return baseMillis * Math.min(factor ** (attempt - 1), Number.MAX_VALUE)
 }
 
 const refuse = (field: string, value: unknown, wanted: string) =>

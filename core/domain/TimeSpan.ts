@@ -47,7 +47,8 @@ const textMillis = (text: string): number | undefined => {
     if (match === null) return undefined
     millis += Number(match[1]) * unitMillis[match[2] as Unit]
   }
-  return millis
+  // 0.07 h is a little more than 252 s in binary numbers, and would be rounded up to a millisecond more.
+  return Number(millis.toFixed(6))
 }
 
 /**
@@ -62,8 +63,8 @@ export const parseInstant = (field: string, instant: unknown): Result.Result<num
       ? instant
       : instant instanceof Date
         ? instant.getTime()
-        : typeof instant === "string" && zoned.test(instant)
-          ? Date.parse(instant)
+        : typeof instant === "string"
+          ? zonedMillis(instant)
           : undefined
   if (millis === undefined) return refuse(`${quote(instant)} is not an instant`)
   if (!Number.isFinite(millis) || Math.abs(millis) > 8.64e15)
@@ -72,13 +73,34 @@ export const parseInstant = (field: string, instant: unknown): Result.Result<num
 }
 
 // Text without a zone means another instant on each host.
-const zoned = /^[+-]?\d{4,6}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/
+const zoned = /^([+-]?\d{4,6})-(\d\d)-(\d\d)T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$/
+
+const zonedMillis = (text: string): number | undefined => {
+  const match = zoned.exec(text)
+  if (match === null) return undefined
+  // All runtimes read February 30 as March 2.
+  const isDay = Number(match[3]) <= monthLength(Number(match[1]), Number(match[2]))
+  return isDay ? Date.parse(text) : Number.NaN
+}
+
+const monthLength = (year: number, month: number): number => {
+  if (month !== 2) return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
+}
 
 /** A value as a person recognises it in an error text, at most 60 characters. */
 export const quote = (value: unknown): string => {
-  if (typeof value === "string") return JSON.stringify(value.length > 56 ? `${value.slice(0, 56)}…` : value)
+  if (typeof value === "string") return quoteText(value)
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString()
   return typeof value === "number" || value === null || value === undefined
     ? String(value)
-    : `a ${typeof value}`
+    : `${typeof value === "object" ? "an" : "a"} ${typeof value}`
+}
+
+const quoteText = (text: string): string => {
+  for (let length = 56; ; length--) {
+    const quoted = JSON.stringify(text.length > length ? `${text.slice(0, length)}…` : text)
+    // Escapes make it longer.
+    if (quoted.length <= 60) return quoted
+  }
 }

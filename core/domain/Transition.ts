@@ -66,12 +66,16 @@ export const replay = (dead: Run, id: string, now: number): Run =>
     now,
   )
 
-/** One of its needs has succeeded; with the last one it becomes ready, or scheduled when not due yet. */
+/**
+ * One of its needs has succeeded; with the last one it becomes ready, or scheduled when not due yet. It could not
+ * start before, so it is due from now on and not late for the time that it waited.
+ */
 export const needMet = (run: Run, now: number): Run | null => {
   if (run.state !== "blocked") return null
   const waitingFor = run.waitingFor - 1
   if (waitingFor > 0) return { ...run, waitingFor }
-  return { ...run, waitingFor: 0, state: run.dueAt <= now ? "ready" : "scheduled" }
+  const dueAt = Math.max(run.dueAt, now)
+  return { ...run, waitingFor: 0, dueAt, state: dueAt <= now ? "ready" : "scheduled" }
 }
 
 /** One of its needs ended otherwise than succeeded, so it can never start. */

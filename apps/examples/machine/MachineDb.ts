@@ -1,4 +1,4 @@
-// The example's own database, `machine.db`: samples of this machine, and a summary for each minute. Opened for
+// The example's own database, `machine.db`: samples of this machine, and a summary of every 15 seconds. Opened for
 // each run and closed after it, so that nothing is left open when the engine stops.
 import { DatabaseSync } from "node:sqlite"
 import { outputFile } from "../files.ts"
@@ -30,7 +30,7 @@ const tables = `
     disk_total integer not null
   ) strict;
   create index if not exists samples_at on samples (at);
-  create table if not exists minutes (
+  create table if not exists summaries (
     at integer primary key,
     samples integer not null,
     load_average real not null,

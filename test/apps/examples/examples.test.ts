@@ -1,5 +1,5 @@
 // The example project in full, on a SQLite file and in real time: every job but `machine.summary`, which may
-// take a minute, comes to the end that its README promises, and a restart goes on from there.
+// take 15 seconds, comes to the end that its README promises, and a restart goes on from there.
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { DatabaseSync } from "node:sqlite"
 import { tmpdir } from "node:os"
@@ -139,7 +139,7 @@ test(
   },
 )
 
-test("the summary sums up the minute before its instant, and says when there is none", async () => {
+test("the summary sums up the span before its instant, and says when there is none", async () => {
   const { machineSummary } = await import("../../../apps/examples/jobs/machineSummary.ts")
   const { withMachineDb } = await import("../../../apps/examples/machine/MachineDb.ts")
   const noon = Date.parse("2026-01-01T12:00:00Z")
@@ -156,17 +156,17 @@ test("the summary sums up the minute before its instant, and says when there is 
     )
     add.run("before", noon - 1, 9, 90)
     add.run("first", noon, 0.5, 10)
-    add.run("last", noon + 59_999, 1.5, 21)
-    add.run("after", noon + 60_000, 9, 90)
+    add.run("last", noon + 14_999, 1.5, 21)
+    add.run("after", noon + 15_000, 9, 90)
   })
   const summary = { samples: 2, loadAverage: 1, loadMax: 1.5, memoryAverage: 15, memoryMax: 21 }
-  expect(await summarise(noon + 60_000)).toEqual({ minute: "2026-01-01T12:00", ...summary })
-  expect(await summarise(noon + 60_000)).toEqual({ minute: "2026-01-01T12:00", ...summary })
+  expect(await summarise(noon + 15_000)).toEqual({ since: "2026-01-01T12:00:00Z", ...summary })
+  expect(await summarise(noon + 15_000)).toEqual({ since: "2026-01-01T12:00:00Z", ...summary })
   expect(await summarise(noon - 600_000)).toMatchObject({
     samples: 0,
     note: expect.stringMatching(/no samples/),
   })
-  expect(logged.at(-1)).toBe("2026-01-01T11:49: no samples yet")
-  const rows = await withMachineDb((db) => db.prepare("select * from minutes where at <= ?").all(noon))
+  expect(logged.at(-1)).toBe("2026-01-01T11:49:45Z: no samples yet")
+  const rows = await withMachineDb((db) => db.prepare("select * from summaries where at <= ?").all(noon))
   expect(rows).toHaveLength(1)
 })

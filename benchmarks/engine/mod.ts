@@ -1,0 +1,85 @@
+// The engine benchmark: the SDK's engine over a SQLite file with its default durability, beside the floor. One
+// process, one thing at a time, files in a folder of its own that is removed at the end.
+import { mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { environment, load } from "../common/environment.ts"
+import { foreignStatements } from "./agreement.ts"
+import { makeHarness } from "./harness.ts"
+import { measureIdle } from "./idle.ts"
+import { help, type Options, parseOptions } from "./options.ts"
+import { aimsOf, compare, human, type Report } from "./report.ts"
+import { measureThroughput, type Throughput } from "./throughput.ts"
+import { measureLateness, measureLatency } from "./timing.ts"
+
+/** Runs it; answers 0, 1 when something went wrong (a missed aim is no such thing), 2 for wrong options. */
+export const main = async (args: ReadonlyArray<string>): Promise<number> => {
+  let options: Options | "help"
+  try {
+    options = parseOptions(args)
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    return 2
+  }
+  if (options === "help") {
+    console.log(help())
+    return 0
+  }
+  const folder = mkdtempSync(join(options.folder, "uhrwerk-bench-"))
+  try {
+    const report = await measure(folder, options)
+    console.log(options.json ? JSON.stringify(report, null, 2) : human(report))
+    const wrong = [
+      ...report.troubles,
+      ...(report.floor?.differences ?? []),
+      ...(report.floor?.foreignStatements ?? []),
+    ]
+    return wrong.length === 0 ? 0 : 1
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const measure = async (folder: string, options: Options): Promise<Report> => {
+  const { only } = options
+  const harness = makeHarness(folder, (text) => console.error(`  ${text}`))
+  const loadBefore = load()
+  const from = performance.now()
+  const rates = only.has("enqueue") || only.has("single") || only.has("drain")
+  const throughput = rates ? await measureThroughput(harness, options) : undefined
+  const figures = {
+    ...(throughput === undefined ? {} : ratesOf(throughput, options)),
+    ...(only.has("latency") ? { latency: await measureLatency(harness, options) } : {}),
+    ...(only.has("lateness") ? { lateness: await measureLateness(harness, options) } : {}),
+    ...(only.has("idle") ? { idle: await measureIdle(harness, options) } : {}),
+  }
+  const { batches, differences } = throughput ?? {}
+  return {
+    benchmark: "engine",
+    environment: { ...environment(folder), sqlite: sqliteVersion(), loadBefore, loadAfter: load() },
+    options: { ...options, only: [...only], folder: undefined },
+    tookMillis: Math.round(performance.now() - from),
+    figures,
+    ...(batches === undefined || differences === undefined
+      ? {}
+      : { floor: { batches, differences, foreignStatements: foreignStatements() } }),
+    aims: aimsOf(figures),
+    troubles: harness.troubles,
+  }
+}
+
+const ratesOf = (throughput: Throughput, { only }: Options): Report["figures"] => {
+  const { enqueue, single, drain, startMillis, eventLoop } = throughput
+  return {
+    ...(only.has("enqueue") ? { enqueue: compare(enqueue) } : {}),
+    ...(only.has("single") ? { single: compare(single) } : {}),
+    ...(only.has("drain") ? { drain: { ...compare(drain), startMillis, eventLoop } } : {}),
+  }
+}
+
+const sqliteVersion = (): string => {
+  const sqlite = new DatabaseSync(":memory:")
+  const version = String(sqlite.prepare("select sqlite_version() as version").get()?.["version"])
+  sqlite.close()
+  return version
+}

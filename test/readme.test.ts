@@ -1,0 +1,62 @@
+// The README's examples do what the README says: each TypeScript block is run, as it stands, on this runtime.
+import { execFile } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, expect, test } from "vitest"
+import { checkConfig, type Config } from "../apps/sdk/config.ts"
+
+const root = new URL("../", import.meta.url).pathname
+// Within the package, where its own name resolves.
+let folder = ""
+beforeAll(() => {
+  folder = mkdtempSync(join(root, "test/.readme-"))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const blocks = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/```ts\n([\s\S]*?)```/g)].map(
+  ([, code]) => code as string,
+)
+const write = (name: string, code: string): string => {
+  const file = join(folder, name)
+  writeFileSync(file, code)
+  return file
+}
+const run = async (name: string, containing: string): Promise<string> => {
+  const code = blocks.find((block) => block.includes(containing))
+  if (code === undefined) throw new Error(`The README has no block with ${containing}`)
+  const args = process.versions["deno"] === undefined ? [write(name, code)] : ["run", "-A", write(name, code)]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 15_000, cwd: root })
+  return stdout
+}
+
+test("there are the examples that are run here, and no other", () => {
+  expect(blocks).toHaveLength(5)
+})
+
+test("the config is one that the engine takes", async () => {
+  const code = blocks.find((block) => block.includes("export default defineConfig")) as string
+  const module = (await import(write("uhrwerk.config.ts", code))) as { readonly default: Config }
+  const project = await checkConfig(module.default)
+  expect(project.schedules.map(({ id, trigger }) => [id, trigger.kind])).toEqual([
+    ["mail.digest", "cron"],
+    ["machine.sample", "every"],
+    ["inbox.sync", "after"],
+  ])
+})
+
+test("a program starts an engine, sends a run and gets its result", async () => {
+  expect(await run("program.ts", "image.resize")).toContain("width: 640")
+})
+
+test("a chain hands outputs on", async () => {
+  expect(await run("chain.ts", "toSorted")).toContain("smallest: 1")
+})
+
+test("a week passes in a test", async () => {
+  expect(await run("week.ts", "testEngine")).toBe("7\n")
+})
+
+test("the Effect style runs on the same core", async () => {
+  expect(await run("effect.ts", "Job.toLayer")).toContain("created")
+})
