@@ -13,6 +13,7 @@ import { makeIds } from "../domain/Ids.ts"
 import type { NewSchedule } from "../domain/Schedule.ts"
 import { type Events, makeEvents } from "../observe/Event.ts"
 import type { Executor } from "../ports/Executor.ts"
+import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
@@ -57,7 +58,16 @@ export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/co
   static readonly layer = (
     config: EngineConfig,
   ): Layer.Layer<Engine, StoreError | InvalidSchedule, Store | Executor | Notifier> =>
-    Layer.effect(Engine, makeEngine(config))
+    Layer.effect(
+      Engine,
+      Effect.suspend(() => {
+        const events = makeEvents()
+        if (config.onEvent !== undefined) events.listen(config.onEvent)
+        const onBroken = (loop: string, error: string): void =>
+          events.publish({ kind: "trouble", doing: `run the ${loop}, which begins anew`, error })
+        return Effect.provideService(makeEngine(config, events), OnBroken, onBroken)
+      }),
+    )
 }
 
 // After the grace period: how long to wait for the store to take what is left.
@@ -65,6 +75,7 @@ const lastWritesMillis = 5000
 
 const makeEngine = (
   config: EngineConfig,
+  events: Events,
 ): Effect.Effect<EngineService, StoreError | InvalidSchedule, Store | Executor | Notifier | Scope.Scope> =>
   Effect.gen(function* () {
     const store = yield* RunStore
@@ -74,8 +85,6 @@ const makeEngine = (
     const random = yield* Random.Random
     const now = () => clock.currentTimeMillisUnsafe()
     const ids = makeIds(now, () => (random.nextDoubleUnsafe() * 2 ** 32) | 0)
-    const events = makeEvents()
-    if (config.onEvent !== undefined) events.listen(config.onEvent)
     const onTrouble = (doing: string, error: { readonly message: string }): void =>
       events.publish({ kind: "trouble", doing, error: error.message })
 

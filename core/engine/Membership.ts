@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StoreError } from "../domain/Errors.ts"
 import type { IdSource } from "../domain/Ids.ts"
+import { supervise } from "../observe/Supervisor.ts"
 import { NodeStore, StoreInfo } from "../ports/Store.ts"
 
 /** Where a node runs, for people. */
@@ -74,7 +75,7 @@ export const makeMembership = (options: {
       }),
     )
     yield* join
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(leaseMillis / 4), beat)))
+    yield* supervise("membership", Effect.andThen(Effect.sleep(leaseMillis / 4), beat))
 
     return {
       id: () => id,

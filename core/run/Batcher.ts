@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import { supervise } from "../observe/Supervisor.ts"
 
 /** Collects items and hands them on in batches. */
 export interface Batcher<Item, Answer, E> {
@@ -70,7 +71,7 @@ export const makeBatcher = <Item, Answer, E>(options: {
         none.openUnsafe()
       }
     })
-    yield* Effect.forkScoped(loop)
+    yield* supervise("batcher", loop)
 
     return {
       add: (item, done) => {

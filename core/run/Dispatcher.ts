@@ -9,6 +9,7 @@ import type { JobBook } from "../domain/Job.ts"
 import type { Outcome, Settled } from "../domain/Outcome.ts"
 import type { Run } from "../domain/Run.ts"
 import type { Events } from "../observe/Event.ts"
+import { supervise } from "../observe/Supervisor.ts"
 import { Executor, type Started, type StopReason } from "../ports/Executor.ts"
 import { RunStore } from "../ports/Store.ts"
 import type { Timers } from "../ports/Timers.ts"
@@ -74,8 +75,10 @@ export const makeDispatcher = (
     const wanted = Latch.makeUnsafe(true)
     const empty = Latch.makeUnsafe(true)
     const jobs = [...executor.jobs].filter((name) => options.book.jobs.has(name))
-    const queues = new Set(jobs.map((name) => options.book.jobs.get(name)?.queue ?? "default"))
+    let queues = [...new Set(jobs.map((name) => options.book.jobs.get(name)?.queue ?? "default"))]
     let closed = false
+    // While a claim is under way the node may hold runs that it does not know yet.
+    let claiming = false
     // Set when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
     let lookForLost = false
 
@@ -138,7 +141,11 @@ export const makeDispatcher = (
       // The entry may be of a later attempt of the same run.
       if (carried.get(each.run.id) === each) carried.delete(each.run.id)
       wanted.openUnsafe()
-      if (carried.size === 0) empty.openUnsafe()
+      openWhenEmpty()
+    }
+
+    const openWhenEmpty = (): void => {
+      if (carried.size === 0 && !claiming) empty.openUnsafe()
     }
 
     const needsOf = Effect.fnUntraced(function* (runs: ReadonlyArray<Run>) {
@@ -162,7 +169,9 @@ export const makeDispatcher = (
         : none
       let turn = monotonic()
       for (const run of runs) {
-        start(run, needs(run))
+        // The node began to stop while these were on their way: they go back untouched.
+        if (closed) settler.settle(run, { kind: "released" }, () => {})
+        else start(run, needs(run))
         if (monotonic() - turn < turnMillis) continue
         yield* Effect.yieldNow
         turn = monotonic()
@@ -170,9 +179,11 @@ export const makeDispatcher = (
     })
 
     /** Claims and starts once; answers whether there may be more. */
-    const dispatch = Effect.gen(function* () {
+    const claimOnce = Effect.gen(function* () {
       const free = Math.min(options.slots - carried.size, claimMax)
       if (closed || free <= 0 || !options.holdsLease()) return false
+      claiming = true
+      empty.closeUnsafe()
       const node = options.node()
       if (lookForLost) {
         const lost = (yield* store.carried(node, 1000)).filter((run) => !carried.has(run.id))
@@ -180,10 +191,19 @@ export const makeDispatcher = (
         yield* startAll(lost)
         return true
       }
-      const runs = yield* store.claim({ node, queues: [...queues], jobs, limit: free, acknowledged: true })
+      // Each queue is asked first in turn, so that a full one does not starve the others.
+      queues = [...queues.slice(1), ...queues.slice(0, 1)]
+      const runs = yield* store.claim({ node, queues, jobs, limit: free, acknowledged: true })
       yield* startAll(runs)
       return runs.length === free
     })
+    const dispatch = Effect.ensuring(
+      claimOnce,
+      Effect.sync(() => {
+        claiming = false
+        openWhenEmpty()
+      }),
+    )
     const loop = Effect.gen(function* () {
       while (true) {
         wanted.closeUnsafe()
@@ -196,7 +216,7 @@ export const makeDispatcher = (
         else yield* Effect.raceFirst(wanted.await, Effect.sleep(options.pollMillis))
       }
     })
-    if (jobs.length > 0) yield* Effect.forkScoped(loop)
+    if (jobs.length > 0) yield* supervise("dispatcher", loop)
 
     return {
       wake: () => {

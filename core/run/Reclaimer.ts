@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StoreError } from "../domain/Errors.ts"
 import type { Events } from "../observe/Event.ts"
+import { supervise } from "../observe/Supervisor.ts"
 import { RunStore, StoreInfo } from "../ports/Store.ts"
 
 const batchMax = 500
@@ -49,5 +50,5 @@ export const makeReclaimer = (options: {
       Effect.sync(() => options.onTrouble("reclaim runs", error)),
     )
     yield* pass
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(options.everyMillis), pass)))
+    yield* supervise("reclaimer", Effect.andThen(Effect.sleep(options.everyMillis), pass))
   })

@@ -9,6 +9,7 @@ import type { InvalidInput, InvalidSchedule, StoreError, UnknownJob } from "../d
 import type { NewRun } from "../domain/Run.ts"
 import type { DueSchedule, OccurrenceReason, Trigger } from "../domain/Schedule.ts"
 import type { Events } from "../observe/Event.ts"
+import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import { parseCron } from "./CronFields.ts"
@@ -104,7 +105,7 @@ export const makePlanner = (options: {
         else yield* Effect.raceFirst(wanted.await, Effect.sleep(wait))
       }
     })
-    yield* Effect.forkScoped(loop)
+    yield* supervise("planner", loop)
 
     return {
       wake: () => {

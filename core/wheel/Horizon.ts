@@ -5,6 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StoreError } from "../domain/Errors.ts"
+import { supervise } from "../observe/Supervisor.ts"
 import { RunStore } from "../ports/Store.ts"
 import { makeTicker } from "./Ticker.ts"
 
@@ -50,7 +51,7 @@ export const makeHorizon = (
         yield* Effect.sleep(wait)
       }
     })
-    yield* Effect.forkScoped(loop)
+    yield* supervise("horizon", loop)
 
     return {
       add: (dueAt) => {

@@ -3,6 +3,7 @@
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
+import { supervise } from "../observe/Supervisor.ts"
 import { TimingWheel } from "./TimingWheel.ts"
 
 /** A wheel that runs. */
@@ -52,7 +53,7 @@ export const makeTicker = (options: {
         else yield* Effect.raceFirst(Effect.sleep(Math.min(wait, sleepMaxMillis)), earlier.await)
       }
     })
-    yield* Effect.forkScoped(loop)
+    yield* supervise("ticker", loop)
 
     return {
       schedule: (at, payload) => {

@@ -96,7 +96,6 @@ const coreImports: Readonly<Record<string, ReadonlyArray<string>>> = {
   ports: ["domain"],
   observe: ["domain", "ports"],
   ...Object.fromEntries(stages.map((stage) => [stage, floor])),
-  wheel: ["domain", "ports"],
   engine: [...floor, ...stages],
   contract: [...floor, ...stages, "engine"],
   "": [...floor, ...stages, "engine", "contract"],
