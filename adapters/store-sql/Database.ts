@@ -1,8 +1,10 @@
 // One SQLite file through `node:sqlite`, which Bun, Deno and Node all have: opened with our pragmas, brought to
 // the newest schema, and used from one synchronous writer, so nothing can interleave within a transaction.
+import { resolve } from "node:path"
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
-import { StoreUnusable } from "../../core/domain/Errors.ts"
+import { pathToFileURL } from "node:url"
 import { migrations } from "./migrations.ts"
+import { foreignFile, newerSchema, unusable } from "./unusable.ts"
 
 /** How to open a file. */
 export interface DatabaseOptions {
@@ -28,18 +30,26 @@ export interface Database {
   close(): void
 }
 
-/** Opens the file and migrates it; throws `StoreUnusable` when it cannot serve. */
-export const openDatabase = (options: DatabaseOptions): Database => {
+/**
+ * Opens the file and migrates it; throws `StoreUnusable` when it cannot serve. `lock` is called between: when the
+ * file is known to be ours or empty, and before anything in it is changed.
+ */
+export const openDatabase = (
+  options: DatabaseOptions,
+  lock: (sqlite: DatabaseSync) => void = () => {},
+): Database => {
   const { file } = options
   let sqlite: DatabaseSync
   try {
     // An existing file is opened without creating one: a mistyped path must not leave an empty database behind.
-    const path = options.create === false && file !== ":memory:" ? asUri(file) : file
+    const path = location(file, options.create === false ? "rw" : "rwc")
     sqlite = new DatabaseSync(path, { timeout: options.busyMillis ?? 2000 })
   } catch (error) {
     throw unusable(file, error)
   }
   try {
+    checkOwner(sqlite, file)
+    lock(sqlite)
     sqlite.exec("pragma journal_mode = wal")
     sqlite.exec(`pragma synchronous = ${options.durability ?? "full"}`)
     sqlite.exec("pragma foreign_keys = off")
@@ -82,10 +92,11 @@ const run = (statement: StatementSync | undefined): void => {
   statement?.run()
 }
 
-const asUri = (file: string): URL => {
-  const url = new URL("file:///")
-  url.pathname = file.startsWith("/") ? file : `${process.cwd()}/${file}`
-  url.search = "?mode=rw"
+/** A file as SQLite opens it: always a URI, as in plain text it would take "file:" and "?" for parts of one. */
+export const location = (file: string, mode: "rw" | "rwc"): URL | ":memory:" => {
+  if (file === ":memory:") return file
+  const url = pathToFileURL(resolve(file))
+  url.search = `?mode=${mode}`
   return url
 }
 
@@ -93,60 +104,37 @@ const asUri = (file: string): URL => {
 const nothingDone = (error: unknown): unknown =>
   error instanceof Error ? Object.assign(error, { outcomeUnknown: false }) : error
 
+const versionOf = (sqlite: DatabaseSync): number =>
+  Number(Object.values(sqlite.prepare("pragma user_version").get() ?? {})[0])
+
+// Only reads: even the journal mode is written in the file, and another program's must stay as it is.
+const checkOwner = (sqlite: DatabaseSync, file: string): void => {
+  const version = versionOf(sqlite)
+  const tables = sqlite
+    .prepare("select name from sqlite_schema where type = 'table' order by name")
+    .all()
+    .map(({ name }) => String(name))
+  const [first] = tables
+  const ours = ["run_counts", "runs", "schedules"].every((name) => tables.includes(name))
+  // Many programs count their versions from 1, so the number alone does not tell whose file it is.
+  if (first !== undefined && (version === 0 || !ours)) throw foreignFile(file, first)
+  if (version > migrations.length) throw newerSchema(file, version, migrations.length)
+}
+
 const migrate = (sqlite: DatabaseSync, file: string): void => {
-  const version = (): number => Number(Object.values(sqlite.prepare("pragma user_version").get() ?? {})[0])
-  if (version() === migrations.length) return
+  if (versionOf(sqlite) === migrations.length) return
   sqlite.exec("begin immediate")
   try {
-    // Read again under the lock: another process may have migrated meanwhile.
-    const from = version()
-    if (from > migrations.length) throw newerSchema(file, from)
-    const foreign = sqlite.prepare("select name from sqlite_schema where type = 'table' limit 1").get()
-    if (from === 0 && foreign !== undefined) throw foreignFile(file, String(foreign["name"]))
-    for (const step of migrations.slice(from)) sqlite.exec(step)
+    // Again under the lock: another process may have migrated meanwhile.
+    checkOwner(sqlite, file)
+    for (const step of migrations.slice(versionOf(sqlite))) sqlite.exec(step)
     sqlite.exec(`pragma user_version = ${migrations.length}`)
     sqlite.exec("commit")
   } catch (error) {
-    sqlite.exec("rollback")
+    // A full disk has rolled back already.
+    try {
+      sqlite.exec("rollback")
+    } catch {}
     throw error
   }
-}
-
-const newerSchema = (file: string, version: number): StoreUnusable =>
-  new StoreUnusable({
-    kind: "newerSchema",
-    field: `storage "${file}"`,
-    reason: `the file has schema version ${version}, this program knows ${migrations.length}`,
-    next: "Upgrade uhrwerk, or name another file.",
-  })
-
-const foreignFile = (file: string, table: string): StoreUnusable =>
-  new StoreUnusable({
-    kind: "notADatabase",
-    field: `storage "${file}"`,
-    reason: `the file is another program's database (it has a table "${table}")`,
-    next: "Name another file; this one was not changed.",
-  })
-
-const unusable = (file: string, error: unknown): unknown => {
-  if (error instanceof StoreUnusable) return error
-  const message = error instanceof Error ? error.message : String(error)
-  const field = `storage "${file}"`
-  if (/not a database|malformed|file is encrypted/i.test(message)) {
-    return new StoreUnusable({
-      kind: "notADatabase",
-      field,
-      reason: `the file is not a usable SQLite database (${message})`,
-      next: "Name another file, or restore this one from a backup; it was not changed.",
-    })
-  }
-  if (/unable to open|readonly|read-only|permission|disk I\/O|no such file/i.test(message)) {
-    return new StoreUnusable({
-      kind: "notWritable",
-      field,
-      reason: `the file cannot be opened for writing (${message})`,
-      next: "Check that the folder exists and that this user may write to it.",
-    })
-  }
-  return error
 }

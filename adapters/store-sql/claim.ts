@@ -176,7 +176,7 @@ export const makeClaim = (session: Session) => {
           const found = session.find(id)
           const after = found && Transition.startAcknowledged(found.run, token)
           if (!found || !after) return false
-          session.save(found.run, after, found.settledToken, null)
+          if (!found.run.startAcknowledged) session.save(found.run, after, found.settledToken, null)
           return true
         }),
       )

@@ -1,24 +1,23 @@
 // Enqueue: new runs into the file, idempotent by id and by key.
-import { and, eq, inArray } from "drizzle-orm"
+import { sql } from "drizzle-orm"
 import { finalStates, type NewRun, runStates } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Enqueued } from "../../core/ports/StoreDriver.ts"
 import { checkBatch, refusal } from "../../core/ports/StoreLimits.ts"
 import type { Session } from "./Session.ts"
-import { runs } from "./schema.ts"
-import { at, build, prepare } from "./Statement.ts"
+import { at, prepare } from "./Statement.ts"
 
 const openStates = runStates.filter((state) => !(finalStates as ReadonlyArray<string>).includes(state))
 
 /** The part of a store that takes new runs; `store` is for use within a transaction of the caller's. */
 export const makeEnqueue = (session: Session) => {
+  // The states are written out and the index named: a partial index serves no parameter, and without it a key in use
+  // would be looked for in all the history of its job.
+  const open = sql.raw(openStates.map((state) => `'${state}'`).join(", "))
   const byKey = prepare(
     session.database,
-    build
-      .select({ id: runs.id, state: runs.state, dueAt: runs.dueAt })
-      .from(runs)
-      .where(and(eq(runs.job, at("job")), eq(runs.key, at("key")), inArray(runs.state, openStates)))
-      .limit(1),
+    sql`select id, state, due_at from runs indexed by runs_key
+      where job = ${at("job")} and key = ${at("key")} and key is not null and state in (${open}) limit 1`,
   )
 
   const store = (run: NewRun): Enqueued => {

@@ -5,7 +5,7 @@ import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
 import { checkBatch, checkLimit, pageMax, refusal } from "../../core/ports/StoreLimits.ts"
 import { decodeAttempt, decodeRun } from "./rows.ts"
 import type { Session } from "./Session.ts"
-import { attempts, runCounts, runs } from "./schema.ts"
+import { attempts, runCounts } from "./schema.ts"
 import { at, build, prepare, type Statement } from "./Statement.ts"
 
 /** The part of a store that answers questions about runs. */
@@ -54,7 +54,7 @@ export const makeListing = (session: Session) => {
     list: (filter: RunFilter): ReadonlyArray<Run> => {
       checkLimit(filter.limit, pageMax)
       if (filter.state !== undefined && !runStates.includes(filter.state)) {
-        throw refusal(`state: "${String(filter.state)}" is none of ${runStates.join(", ")}`)
+        throw refusal(`state: "${filter.state as string}" is none of ${runStates.join(", ")}`)
       }
       const { job = null, chainId = null, before = "\u{10ffff}", limit } = filter
       return page(filter).all({ job, chainId, before, limit }).map(decodeRun)

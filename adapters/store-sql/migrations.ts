@@ -117,4 +117,6 @@ create table nodes (
   expires_at integer not null
 ) strict;
 `,
+  // The ledger of all schedules by time, for its list and for pruning.
+  `create index occurrences_at on occurrences (at);`,
 ]

@@ -7,13 +7,14 @@ import { StoreInUse, StoreUnusable } from "../../core/domain/Errors.ts"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeClaim } from "./claim.ts"
-import { type DatabaseOptions, openDatabase } from "./Database.ts"
+import { type Database, type DatabaseOptions, openDatabase } from "./Database.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { lockForEngine } from "./engineLock.ts"
 import { makeListing } from "./listing.ts"
 import { makeNodes } from "./nodes.ts"
 import { makeSchedules } from "./schedules.ts"
 import { openSession } from "./Session.ts"
+import { unusable } from "./unusable.ts"
 import { makeUpkeep } from "./upkeep.ts"
 
 /** How to open a SQLite store. */
@@ -29,33 +30,45 @@ export interface SqliteOptions extends DatabaseOptions {
 
 /** Opens a file as a driver; throws `StoreUnusable` or `StoreInUse`. */
 export const sqliteDriver = (options: SqliteOptions): StoreDriver => {
-  const database = openDatabase(options)
+  let lock: { readonly release: () => void } | undefined
+  let database: Database | undefined
   try {
-    const session = openSession(database, options.now)
-    const nodes = makeNodes(session)
-    const lock = options.role === "tool" ? undefined : lockForEngine(options.file, nodes.nodes)
-    const enqueue = makeEnqueue(session)
-    return {
-      capabilities: {
-        name: "sqlite",
-        durable: options.file !== ":memory:" && options.durability !== "normal",
-        shared: false,
-      },
-      now: options.now,
-      close: () => {
-        lock?.release()
-        database.close()
-      },
-      enqueue: enqueue.enqueue,
-      ...makeClaim(session),
-      ...makeUpkeep(session),
-      ...makeListing(session),
-      ...makeSchedules(session, enqueue),
-      ...nodes,
-    }
+    database = openDatabase(options, (sqlite) => {
+      if (options.role !== "tool") lock = lockForEngine(options.file, sqlite)
+    })
+    return driverOver(database, options, lock?.release)
   } catch (error) {
-    database.close()
-    throw error
+    lock?.release()
+    database?.close()
+    throw unusable(options.file, error)
+  }
+}
+
+/** The driver over a database that is open already; `release` is called when it is closed. */
+export const driverOver = (
+  database: Database,
+  options: SqliteOptions,
+  release: () => void = () => {},
+): StoreDriver => {
+  const session = openSession(database, options.now)
+  const enqueue = makeEnqueue(session)
+  return {
+    capabilities: {
+      name: "sqlite",
+      durable: options.file !== ":memory:" && options.durability !== "normal",
+      shared: false,
+    },
+    now: options.now,
+    close: () => {
+      database.close()
+      release()
+    },
+    enqueue: enqueue.enqueue,
+    ...makeClaim(session),
+    ...makeUpkeep(session),
+    ...makeListing(session),
+    ...makeSchedules(session, enqueue),
+    ...makeNodes(session),
   }
 }
 

@@ -10,6 +10,9 @@ import type { Session } from "./Session.ts"
 import { deadLetters, runs } from "./schema.ts"
 import { at, build, prepare } from "./Statement.ts"
 
+// Rows of the ledger that one prune removes.
+const occurrencesMax = 10_000
+
 /** The part of a store that mends, ends and removes runs. */
 export const makeUpkeep = (session: Session) => {
   const { database, now } = session
@@ -65,7 +68,7 @@ export const makeUpkeep = (session: Session) => {
     sql`select seq, id, job, state from runs
       where seq < ${at("young")} and ended_at < ${at("before")}
       and not exists (select 1 from dead_letters where run_id = runs.id and replayed_by is null)
-      and not exists (select 1 from schedules where last_run_id = runs.id)
+      and not exists (select 1 from schedules where schedules.id = runs.schedule_id and last_run_id = runs.id)
       and not exists (select 1 from dependents where dependents.need_id = runs.id)
       order by seq limit ${at("limit")}`,
   )
@@ -74,10 +77,13 @@ export const makeUpkeep = (session: Session) => {
     prepare(database, sql`delete from attempts where run_id = ${at("id")}`),
     dropLetter,
   ]
+  // No instant is decided before it comes, so the index on instants leads to all that were decided long ago.
   const forgetOccurrences = prepare(
     database,
-    sql`delete from occurrences where decided_at < ${at("before")} and (run_id is null
-      or not exists (select 1 from runs where runs.id = occurrences.run_id))`,
+    sql`delete from occurrences where (schedule_id, at) in (
+      select schedule_id, at from occurrences indexed by occurrences_at
+      where at < ${at("before")} and decided_at < ${at("before")} and (run_id is null
+      or not exists (select 1 from runs where runs.id = occurrences.run_id)) limit ${at("limit")})`,
   )
 
   const reclaimOne = (run: Run, settledToken: number): Reclaimed | null => {
@@ -160,7 +166,7 @@ export const makeUpkeep = (session: Session) => {
           for (const statement of forget) statement.run({ id: row["id"] as string })
           session.count(row["job"] as string, row["state"] as Run["state"], null)
         }
-        forgetOccurrences.run({ before })
+        forgetOccurrences.run({ before, limit: occurrencesMax })
         return gone.length
       })
     },

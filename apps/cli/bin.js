@@ -6,5 +6,5 @@ if (isNode && (major < 22 || (major === 22 && minor < 19))) {
   console.error(`uhrwerk needs Node 22.19 or newer, Bun or Deno; this is Node ${process.versions.node}.`)
   process.exit(1)
 }
-const { main } = await import("./main.ts")
-await main(process.argv.slice(2))
+const { mainAndExit } = await import("./main.ts")
+await mainAndExit(process.argv.slice(2))

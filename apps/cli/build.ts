@@ -1,7 +1,7 @@
 // Builds what npm gets: `dist/` with JavaScript, declarations and a manifest of its own. Runtimes refuse
 // TypeScript inside node_modules, so the entries that point at sources here point at JavaScript there.
 import { execFileSync } from "node:child_process"
-import { copyFileSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 const root = new URL("../../", import.meta.url)
@@ -24,9 +24,9 @@ const kept = ["name", "version", "description", "license", "type", "engines", "b
 rmSync(at("dist"), { recursive: true, force: true })
 execFileSync(at("node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: at("."), stdio: "inherit" })
 
-// A TypeScript twin is compiled to this very name; without one the launcher is JavaScript already.
+// The launcher is JavaScript in the repository too; there it starts the source, here what was built of it.
 const launcher = "apps/cli/bin.js"
-if (existsSync(at(launcher))) cpSync(at(launcher), at(`dist/${launcher}`))
+writeFileSync(at(`dist/${launcher}`), readFileSync(at(launcher), "utf8").replace("./main.ts", "./main.js"))
 for (const file of ["LICENSE", "README.md"])
   if (existsSync(at(file))) copyFileSync(at(file), at(`dist/${file}`))
 

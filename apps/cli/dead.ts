@@ -2,7 +2,7 @@
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import { makeIds } from "../../core/domain/Ids.ts"
 import { dateOf, printRows } from "./format.ts"
-import { type Command, limitOf, notFound, only, storeCommand } from "./open.ts"
+import { type Command, limitOf, none, notFound, only, storeCommand } from "./open.ts"
 import { runCommands } from "./runs.ts"
 
 /** The commands by their words. */
@@ -10,7 +10,8 @@ export const deadCommands: Readonly<Record<string, Command>> = {
   "dead list": storeCommand(
     "dead list [--job J] [--limit N] [--before ID]",
     "dead letters, newest first",
-    async (store, _args, flags) => {
+    async (store, args, flags) => {
+      none(args)
       const limit = limitOf(flags)
       const rows = await store.deadLetters({
         limit,

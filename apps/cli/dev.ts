@@ -16,6 +16,9 @@ export const dev: Command = {
   about: "run a project here: engine and worker in one process",
   run: async (args) => {
     if (args.length > 1) throw new UsageError("This command takes one config file")
+    // Whoever reads the output may go away (`| head`), and the engine works on: unheard, the error would come back
+    // as trouble, which is printed, and so on for ever.
+    for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
     const stop = signals()
     const project = await checkConfig(await loadConfig(args[0]))
     say(

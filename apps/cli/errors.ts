@@ -1,6 +1,7 @@
 // What a person reads when a command fails, and the exit code that a script sees.
 import * as Cause from "effect/Cause"
 import { errorInfo } from "../../core/domain/Payload.ts"
+import { plainLines } from "./text.ts"
 
 /** Exit codes, as on the interfaces page. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, "not found": 3, conflict: 5, unreachable: 6 } as const
@@ -35,9 +36,10 @@ export const complain = (error: unknown): number => {
   const cause = Cause.isCause(error) ? Cause.squash(error) : error
   const { name, message, stack } = errorInfo(cause)
   const code = codeOf[name]
-  console.error(`uhrwerk: ${message}`)
+  console.error(plainLines(`uhrwerk: ${message}`))
   if (name === "UsageError") console.error("Try `uhrwerk --help`.")
   // An error that we did not expect is a bug, and its place is what helps to mend it.
-  if (code === undefined && stack !== undefined) console.error(stack.split("\n").slice(1).join("\n"))
+  if (code === undefined && stack !== undefined)
+    console.error(plainLines(stack.split("\n").slice(1).join("\n")))
   return code ?? exitCodes.failed
 }

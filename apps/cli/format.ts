@@ -1,6 +1,9 @@
 // How things look in a terminal: times with their zone, durations, tables that fit, colours where wanted.
 import { UsageError } from "./errors.ts"
 import type { Flags } from "./open.ts"
+import { plain } from "./text.ts"
+
+export { plain }
 
 const timeFormat = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit",
@@ -21,7 +24,7 @@ export const dateOf = (millis: number | null): string =>
 /** A span as people say it: `8 ms`, `1.2 s`, `3 min`, `2 h`, `4 d`. */
 export const spanOf = (millis: number): string => {
   if (millis < 1) return `${millis.toFixed(1)} ms`
-  if (millis < 1000) return `${Math.round(millis)} ms`
+  if (Math.round(millis) < 1000) return `${Math.round(millis)} ms`
   if (millis < 120_000) return `${(millis / 1000).toFixed(1)} s`
   if (millis < 7_200_000) return `${Math.round(millis / 60_000)} min`
   return millis < 172_800_000 ? `${Math.round(millis / 3_600_000)} h` : `${Math.round(millis / 86_400_000)} d`
@@ -33,11 +36,12 @@ const colours = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } 
 export const paint = (colour: keyof typeof colours, text: string): string =>
   process.stdout.isTTY && !process.env["NO_COLOR"] ? `\u001b[${colours[colour]}m${text}\u001b[0m` : text
 
-/** Text without control characters, so that data cannot steer the terminal; at most `max` characters. */
-export const plain = (text: string, max = 200): string => {
-  const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ")
-  return clean.length > max ? `${clean.slice(0, max - 1)}…` : clean
-}
+// JSON leaves some of them as they are, and reads the escapes as the same text.
+const jsonOf = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, null, indent).replace(
+    /[^\n -~\u00a0-\u{10ffff}]|[\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu,
+    (char) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+  )
 
 /** Prints rows as `--output` says: an aligned table, JSON, or a line of JSON each. */
 export const printRows = (
@@ -46,9 +50,9 @@ export const printRows = (
   columns: Readonly<Record<string, (row: never) => string>>,
 ): void => {
   const format = flags.output ?? "table"
-  if (format === "json") return console.log(JSON.stringify(rows, null, 2))
+  if (format === "json") return console.log(jsonOf(rows, 2))
   if (format === "ndjson") {
-    for (const row of rows) console.log(JSON.stringify(row))
+    for (const row of rows) console.log(jsonOf(row))
     return
   }
   if (format !== "table") throw new UsageError(`--output ${format} is none of table, json, ndjson`)
@@ -71,5 +75,6 @@ export const printRows = (
 /** Prints one thing, field by field. */
 export const printFields = (fields: Readonly<Record<string, string>>): void => {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
-  for (const [name, value] of Object.entries(fields)) console.log(`${name.padEnd(width)}  ${value}`)
+  for (const [name, value] of Object.entries(fields))
+    console.log(`${name.padEnd(width)}  ${plain(value, Number.POSITIVE_INFINITY)}`)
 }

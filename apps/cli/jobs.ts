@@ -1,7 +1,7 @@
 // `uhrwerk job list`, `schedule list`, `occurrence list`: what there is, when it starts next, and what became of it.
 import type { Occurrence, ScheduleRow, Trigger } from "../../core/domain/Schedule.ts"
 import { dateOf, printRows, spanOf } from "./format.ts"
-import { type Command, limitOf, storeCommand } from "./open.ts"
+import { type Command, limitOf, none, storeCommand } from "./open.ts"
 
 interface JobLine {
   readonly job: string
@@ -11,49 +11,47 @@ interface JobLine {
 
 /** The commands by their words. */
 export const jobCommands: Readonly<Record<string, Command>> = {
-  "job list": storeCommand(
-    "job list",
-    "jobs with their schedules and counts",
-    async (store, _args, flags) => {
-      const lines = new Map<string, JobLine>()
-      const line = (job: string): JobLine => {
-        const known = lines.get(job) ?? { job, schedules: [], counts: {} }
-        lines.set(job, known)
-        return known
-      }
-      for (const { job, state, count } of await store.counts()) {
-        const known = line(job)
-        lines.set(job, { ...known, counts: { ...known.counts, [state]: count } })
-      }
-      for (const schedule of await store.schedules()) {
-        const known = line(schedule.job)
-        lines.set(schedule.job, { ...known, schedules: [...known.schedules, schedule] })
-      }
-      const of =
-        (...states: ReadonlyArray<string>) =>
-        (row: JobLine) =>
-          String(states.reduce((sum, state) => sum + (row.counts[state] ?? 0), 0))
-      printRows(
-        flags,
-        [...lines.values()].sort((a, b) => (a.job < b.job ? -1 : 1)),
-        {
-          job: (row: JobLine) => row.job,
-          starts: (row: JobLine) =>
-            row.schedules.map(({ trigger }) => triggerText(trigger)).join("; ") || "when sent",
-          next: (row: JobLine) => dateOf(least(row.schedules)),
-          waiting: of("blocked", "scheduled", "ready", "retrying"),
-          running: of("running"),
-          succeeded: of("succeeded"),
-          dead: of("dead"),
-          other: of("cancelled", "skipped", "expired"),
-        },
-      )
-    },
-  ),
+  "job list": storeCommand("job list", "jobs with their schedules and counts", async (store, args, flags) => {
+    none(args)
+    const lines = new Map<string, JobLine>()
+    const line = (job: string): JobLine => {
+      const known = lines.get(job) ?? { job, schedules: [], counts: {} }
+      lines.set(job, known)
+      return known
+    }
+    for (const { job, state, count } of await store.counts()) {
+      const known = line(job)
+      lines.set(job, { ...known, counts: { ...known.counts, [state]: count } })
+    }
+    for (const schedule of await store.schedules()) {
+      const known = line(schedule.job)
+      lines.set(schedule.job, { ...known, schedules: [...known.schedules, schedule] })
+    }
+    const of =
+      (...states: ReadonlyArray<string>) =>
+      (row: JobLine) =>
+        String(states.reduce((sum, state) => sum + (row.counts[state] ?? 0), 0))
+    printRows(
+      flags,
+      [...lines.values()].sort((a, b) => (a.job < b.job ? -1 : 1)),
+      {
+        job: (row: JobLine) => row.job,
+        starts: (row: JobLine) =>
+          row.schedules.map(({ trigger }) => triggerText(trigger)).join("; ") || "when sent",
+        next: (row: JobLine) => dateOf(least(row.schedules)),
+        waiting: of("blocked", "scheduled", "ready", "retrying"),
+        running: of("running"),
+        succeeded: of("succeeded"),
+        dead: of("dead"),
+        other: of("cancelled", "skipped", "expired"),
+      },
+    )
+  }),
   "schedule list": storeCommand(
     "schedule list",
     "schedules and their next instants",
-    async (store, _args, flags) => {
+    async (store, args, flags) => {
+      none(args)
       printRows(flags, await store.schedules(), {
         id: (row: ScheduleRow) => row.id,
         job: (row: ScheduleRow) => row.job,
@@ -67,7 +65,8 @@ export const jobCommands: Readonly<Record<string, Command>> = {
   "occurrence list": storeCommand(
     "occurrence list [--schedule ID] [--limit N]",
     "what became of each instant",
-    async (store, _args, flags) => {
+    async (store, args, flags) => {
+      none(args)
       const limit = limitOf(flags)
       const rows = await store.occurrences({
         limit,

@@ -1,6 +1,6 @@
 // Finds and loads a project's config file.
 import { existsSync } from "node:fs"
-import { resolve } from "node:path"
+import { basename, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { errorInfo } from "../../core/domain/Payload.ts"
 import type { Config } from "../sdk/config.ts"
@@ -25,10 +25,7 @@ export const loadConfig = async (named: string | undefined): Promise<Config> => 
     module = (await import(pathToFileURL(resolve(file)).href)) as { readonly default?: unknown }
   } catch (error) {
     const { name, message, stack } = errorInfo(error)
-    const place = stack
-      ?.split("\n")
-      .map((line) => line.trim())
-      .find((line) => line.startsWith("at ") && line.includes(file.split("/").pop() ?? file))
+    const place = placeOf(error, stack ?? "", file)
     throw new ConfigError(
       `Cannot load "${file}": ${name}: ${message}${place === undefined ? "" : ` (${place})`}. Correct the file and start again`,
       { cause: error },
@@ -40,4 +37,15 @@ export const loadConfig = async (named: string | undefined): Promise<Config> => 
     )
   }
   return module.default as Config
+}
+
+// Where in the user's files: Bun says it of a syntax error beside the text, Node in the first line of the stack, and
+// all three in the stack's frames.
+const placeOf = (error: unknown, stack: string, file: string): string | undefined => {
+  const position = (error as { readonly position?: { file?: string; line?: number; column?: number } } | null)
+    ?.position
+  if (position?.file !== undefined) return `at ${position.file}:${position.line}:${position.column}`
+  const lines = stack.split("\n").map((line) => line.trim())
+  const frame = lines.find((line) => line.startsWith("at ") && line.includes(basename(file)))
+  return frame ?? (/^(?:file:|\/).*:\d+$/.test(lines[0] ?? "") ? `at ${lines[0]}` : undefined)
 }

@@ -66,10 +66,20 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
     }
     const command = name === undefined ? undefined : commands[name]
     if (name === undefined || command === undefined) throw new UsageError(`"${words}" is no command`)
+    // Whoever reads has seen enough (`| head`): that ends a listing, and is no error. An engine works on.
+    if (command !== dev) process.stdout.on("error", () => process.exit(exitCodes.ok))
     process.exitCode = await command.run(positionals.slice(name.split(" ").length), values)
   } catch (error) {
     process.exitCode = complain(error)
   }
+}
+
+/** Runs one command line and ends the process: a config may have left timers and files open. */
+export const mainAndExit = async (args: ReadonlyArray<string>): Promise<never> => {
+  await main(args)
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise<void>((resolve) => stream.write("", () => resolve()))
+  process.exit()
 }
 
 const parse = (args: ReadonlyArray<string>) => {
@@ -82,4 +92,5 @@ const parse = (args: ReadonlyArray<string>) => {
 
 // Also the script itself: `node apps/cli/main.ts dev`.
 const script = process.argv[1]
-if (script !== undefined && import.meta.url === pathToFileURL(script).href) await main(process.argv.slice(2))
+if (script !== undefined && import.meta.url === pathToFileURL(script).href)
+  await mainAndExit(process.argv.slice(2))

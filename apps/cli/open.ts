@@ -56,6 +56,11 @@ const storeFile = async (flags: Flags): Promise<string> => {
   return file
 }
 
+/** Refuses arguments where a command takes none: a forgotten `--` would show everything instead of a part. */
+export const none = (args: ReadonlyArray<string>): void => {
+  if (args.length > 0) throw new UsageError(`This command takes no argument, and "${args[0]}" is one`)
+}
+
 /** The one argument that a command needs. */
 export const only = (args: ReadonlyArray<string>, what: string): string => {
   const [value, ...more] = args

@@ -4,14 +4,15 @@ import { runStates } from "../../core/domain/Run.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { UsageError } from "./errors.ts"
 import { dateOf, plain, printFields, printRows, spanOf } from "./format.ts"
-import { type Command, limitOf, notFound, only, storeCommand } from "./open.ts"
+import { type Command, limitOf, none, notFound, only, storeCommand } from "./open.ts"
 
 /** The commands by their words. */
 export const runCommands: Readonly<Record<string, Command>> = {
   "run list": storeCommand(
     "run list [--state S] [--job J] [--limit N] [--before ID]",
     "runs, newest first",
-    async (store, _args, flags) => {
+    async (store, args, flags) => {
+      none(args)
       const { state, job, before } = flags
       if (state !== undefined && !(runStates as ReadonlyArray<string>).includes(state)) {
         throw new UsageError(`--state ${state} is none of ${runStates.join(", ")}`)

@@ -1,14 +1,14 @@
 // From what people write to what the engine is told: names, times and limits are checked here, all before
 // anything is opened, and each refusal names its field.
 import * as Result from "effect/Result"
-import { InvalidInput, type InvalidSchedule, type Refusal } from "../../core/domain/Errors.ts"
+import { DuplicateName, InvalidInput, type InvalidSchedule, type Refusal } from "../../core/domain/Errors.ts"
 import { type JobBook, type Job as CoreJob, parseJobs, parseName } from "../../core/domain/Job.ts"
 import { encodePayload } from "../../core/domain/Payload.ts"
 import { parseRetry } from "../../core/domain/RetryPolicy.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
-import { checkInput } from "./input.ts"
+import { checkInput, isInputSchema } from "./input.ts"
 import type { Job } from "./job.ts"
 import { parseStorage, type Storage } from "./storage.ts"
 import type { TriggerSpec } from "./triggers.ts"
@@ -58,11 +58,14 @@ export const checkConfig = async (config: Config): Promise<Project> => {
     })
   }
   const settings = Result.getOrThrow(checkSettings(config))
-  const cores = config.jobs.map((job, index) => Result.getOrThrow(checkJob(`jobs[${index}]`, job)))
+  // A copy has no holes.
+  const jobs = Array.from(config.jobs)
+  const cores = jobs.map((job, index) => Result.getOrThrow(checkJob(`jobs[${index}]`, job)))
   const book = Result.getOrThrow(parseJobs(cores))
   const schedules: Array<NewSchedule> = []
-  for (const job of config.jobs) schedules.push(...(await checkTriggers(job)))
-  return { book, jobs: new Map(config.jobs.map((job) => [job.name, job])), schedules, ...settings }
+  for (const job of jobs) schedules.push(...(await checkTriggers(job)))
+  checkScheduleIds(schedules)
+  return { book, jobs: new Map(jobs.map((job) => [job.name, job])), schedules, ...settings }
 }
 
 const checkSettings = (config: Config) =>
@@ -90,10 +93,14 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
     if (typeof job !== "object" || job === null || typeof job.bind !== "function") {
       return yield* refuse(field, job, 'a job made by `job("name", { ... })`')
     }
-    const name = yield* parseName(`${field}.name`, job.name)
+    const name: string = yield* parseName(`${field}.name`, job.name)
     const { options } = job
     const place = `job "${name}"`
     if (typeof options?.run !== "function") return yield* refuse(`${place}.run`, options?.run, "a function")
+    if (options.input !== undefined && !isInputSchema(options.input)) {
+      const wanted = "a schema: a Standard Schema (zod, valibot, arktype) or one of Effect"
+      return yield* refuse(`${place}.input`, options.input, wanted)
+    }
     const priority = options.priority ?? 0
     if (!Number.isInteger(priority) || Math.abs(priority) > 1000) {
       return yield* refuse(`${place}.priority`, priority, "a whole number from -1000 to 1000")
@@ -105,8 +112,23 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
       retry: yield* parseRetry(`${place}.retry`, options.retry),
       timeoutMillis:
         options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
-      needs: [...new Set(Object.values((options.needs ?? {}) as object).map((need: Job) => need.name))],
+      needs: yield* checkNeeds(`${place}.needs`, options.needs ?? {}),
     }
+  })
+
+const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<string>, InvalidInput> =>
+  Result.gen(function* () {
+    if (typeof needs !== "object" || needs === null || Array.isArray(needs)) {
+      return yield* refuse(field, needs, "an object of jobs, such as `needs: { extract }`")
+    }
+    const names = new Set<string>()
+    for (const [key, need] of Object.entries(needs) as ReadonlyArray<[string, Partial<Job> | undefined]>) {
+      if (typeof need?.name !== "string" || typeof need.bind !== "function") {
+        return yield* refuse(`${field}.${key}`, need, "a job, defined before this one")
+      }
+      names.add(need.name)
+    }
+    return [...names]
   })
 
 const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> => {
@@ -138,6 +160,23 @@ const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> =>
     })
   }
   return schedules
+}
+
+// A job's second schedule is "name#2", and so may another job be named: one of them would replace the other.
+const checkScheduleIds = (schedules: ReadonlyArray<NewSchedule>): void => {
+  const jobOf = new Map<string, string>()
+  for (const { id, job } of schedules) {
+    const other = jobOf.get(id)
+    if (other !== undefined) {
+      throw new DuplicateName({
+        name: id,
+        field: `job "${job}".on`,
+        reason: `its schedule would be called "${id}", as one of job "${other}" is`,
+        next: "Give one of these jobs another name.",
+      })
+    }
+    jobOf.set(id, job)
+  }
 }
 
 const refuse = (field: string, value: unknown, wanted: string): Result.Result<never, InvalidInput> =>

@@ -186,6 +186,16 @@ const checkSend = (
   Result.gen(function* () {
     const delayMillis = options.delay === undefined ? 0 : yield* parseSpan("delay", options.delay)
     const dueAt = options.at === undefined ? null : yield* parseInstant("at", options.at)
+    if (options.delay !== undefined && options.at !== undefined) {
+      const next = "Give one of them."
+      return yield* Result.fail(
+        new InvalidInput({
+          field: "at",
+          reason: "a run waits for a delay or until an instant, not both",
+          next,
+        }),
+      )
+    }
     const { key, id, priority, queue } = options
     if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 512)) {
       return yield* refuse("key", key, "a text of 1 to 512 characters")

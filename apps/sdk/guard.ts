@@ -11,9 +11,15 @@ export const guardProcess = (events: Events): (() => void) => {
   }
   const rejection = report("handle a rejected promise of user code")
   const exception = report("handle an exception of user code")
+  // Whoever reads our output may go away (`| head`). Told as trouble, a listener that prints would fail again for
+  // it, and so on without end.
+  const ignore = (): void => {}
+  const streams = [process.stdout, process.stderr]
+  for (const stream of streams) stream.on("error", ignore)
   process.on("unhandledRejection", rejection)
   process.on("uncaughtException", exception)
   return () => {
+    for (const stream of streams) stream.off("error", ignore)
     process.off("unhandledRejection", rejection)
     process.off("uncaughtException", exception)
   }

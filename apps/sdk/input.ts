@@ -2,6 +2,7 @@
 // so that a wrong input is refused where it is written, and again when it is run, as the code may have changed.
 import * as Schema from "effect/Schema"
 import { InvalidPayload } from "../../core/domain/Errors.ts"
+import { errorInfo } from "../../core/domain/Payload.ts"
 
 /** The part of the Standard Schema v1 interface that is used here (standardschema.dev). */
 export interface StandardSchema<Output> {
@@ -25,6 +26,11 @@ type StandardResult<Output> =
 /** A schema of `Output`, Standard or Effect's. */
 export type InputSchema<Output> = StandardSchema<Output> | Schema.Codec<Output, any>
 
+/** Whether a value can be a job's `input`. */
+export const isInputSchema = (value: unknown): value is InputSchema<unknown> =>
+  Schema.isSchema(value) ||
+  typeof (value as Partial<StandardSchema<unknown>> | null)?.["~standard"]?.validate === "function"
+
 /** The value as the schema gives it; throws `InvalidPayload`, naming `field` and the place within the value. */
 export const checkInput = async <Output>(
   field: string,
@@ -37,7 +43,7 @@ export const checkInput = async <Output>(
         schema as Schema.Codec<Output, unknown>,
       ) as unknown as StandardSchema<Output>)
     : schema
-  const result = await standard["~standard"].validate(value)
+  const result = await validate(field, standard, value)
   if (result.issues === undefined) return result.value
   const reasons = result.issues.slice(0, 5).map(({ message, path }) => {
     const place = (path ?? []).map(segment).join(".")
@@ -48,6 +54,22 @@ export const checkInput = async <Output>(
     reason: `it does not fit the job's schema (${reasons.join("; ").replaceAll("\n", " ")})`,
     next: "Correct the value, or the schema.",
   })
+}
+
+const validate = async <Output>(
+  field: string,
+  schema: StandardSchema<Output>,
+  value: unknown,
+): Promise<StandardResult<Output>> => {
+  try {
+    return await schema["~standard"].validate(value)
+  } catch (error) {
+    throw new InvalidPayload({
+      field,
+      reason: `the job's schema cannot judge it (${errorInfo(error).message})`,
+      next: "Correct the schema: it should answer with issues, and not throw.",
+    })
+  }
 }
 
 const segment = (part: unknown): string =>

@@ -1,4 +1,5 @@
 // Jobs as most people write them: a name, a function, and what should happen around it.
+import { EngineStopped } from "../../core/domain/Errors.ts"
 import type { RetryOptions } from "../../core/domain/RetryPolicy.ts"
 import type { TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { RunningEngine, SendOptions, SentRun } from "./engine.ts"
@@ -80,9 +81,11 @@ export const job = <Input = void, Output = void, const N extends Needs = {}>(
     send: (input, sendOptions) => {
       if (bound === undefined) {
         return Promise.reject(
-          new Error(
-            `Cannot send to job "${name}": no engine with it is started. Call engine(config).start() first`,
-          ),
+          new EngineStopped({
+            field: `job "${name}"`,
+            reason: "no engine with it is started",
+            next: "Call `engine(config).start()` first.",
+          }),
         )
       }
       return bound.send(defined, input, sendOptions)

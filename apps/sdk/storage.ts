@@ -26,7 +26,9 @@ export interface ParsedStorage {
 export const parseStorage = (
   storage: Storage = "sqlite:uhrwerk.db",
 ): Result.Result<ParsedStorage, InvalidInput> => {
-  if (typeof storage === "object" && storage !== null) return Result.succeed({ ...storage, file: null })
+  if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer)) {
+    return Result.succeed({ name: storage.name, file: null, layer: storage.layer })
+  }
   if (storage === "memory:") return Result.succeed({ name: "memory", file: null, layer: layerMemory })
   const file =
     typeof storage === "string" && storage.startsWith("sqlite:") ? storage.slice("sqlite:".length) : ""

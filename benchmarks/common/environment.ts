@@ -48,7 +48,7 @@ const kinds = new Map([
 
 const fileSystemOf = (folder: string): string => {
   try {
-    const type = Number(statfsSync(folder).type)
+    const type = statfsSync(folder).type
     return kinds.get(type) ?? `0x${type.toString(16)}`
   } catch {
     return "unknown"

@@ -4,7 +4,7 @@ import { makeClaim } from "../../adapters/store-sql/claim.ts"
 import type { Database } from "../../adapters/store-sql/Database.ts"
 import { makeEnqueue } from "../../adapters/store-sql/enqueue.ts"
 import { openSession } from "../../adapters/store-sql/Session.ts"
-import { floorSql } from "./floor.ts"
+import { floorSql, job } from "./floor.ts"
 
 /** The names of the floor's statements that the store does not prepare in the same words. */
 export const foreignStatements = (): ReadonlyArray<string> => {
@@ -23,7 +23,7 @@ export const foreignStatements = (): ReadonlyArray<string> => {
 
 const words = (text: string): string => text.replaceAll('"', "").replaceAll(/\s+/g, " ").trim()
 
-/** What two files must have in common after the same work: every run without ids and times, and all counts. */
+/** What two files must have in common after the same work: every run of the job without ids and times, and its counts. */
 export const contents = (file: string): ReadonlyArray<string> => {
   const sqlite = new DatabaseSync(file, { readOnly: true })
   try {
@@ -32,10 +32,12 @@ export const contents = (file: string): ReadonlyArray<string> => {
     const runs = sqlite
       .prepare(
         `select ${columns.join(", ")}, length(id) as id, due_at - created_at as wait, node is null as free,
-          started_at is null as unstarted, ended_at is null as open from runs`,
+          started_at is null as unstarted, ended_at is null as open from runs where job = ?`,
       )
-      .all()
-    const counts = sqlite.prepare("select job, state, count from run_counts where count <> 0").all()
+      .all(job)
+    const counts = sqlite
+      .prepare("select job, state, count from run_counts where count <> 0 and job = ?")
+      .all(job)
     const others = ["attempts", "dead_letters", "dependents", "schedules", "occurrences"].map((name) => ({
       table: name,
       rows: sqlite.prepare(`select count(*) as rows from ${name}`).get()?.["rows"],

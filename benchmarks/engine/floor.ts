@@ -5,12 +5,13 @@ import { DatabaseSync, type StatementSync } from "node:sqlite"
 import { migrations } from "../../adapters/store-sql/migrations.ts"
 import { makeIds } from "../../core/domain/Ids.ts"
 import { defaultRetryPolicy } from "../../core/domain/RetryPolicy.ts"
+import type { Step } from "./steps.ts"
 
 const runColumns = `seq, id, job, queue, state, priority, due_at, created_at, attempt, attempt_max, losses, token,
   settled_token, node, waiting_for, started_at, start_acknowledged, ended_at, key, expires_at, schedule_id,
   nominal_at, chain_id, needs, replay_of, reason, error, input, output`
 
-/** The statements; `statements.ts` compares them with those that the store prepares. */
+/** The statements; `agreement.ts` compares them with those that the store prepares. */
 export const floorSql = {
   insert: `insert into runs (${runColumns}) values (null${", ?".repeat(28)}) on conflict do nothing`,
   count: `insert into run_counts (job, state, count) values (?, ?, ?)
@@ -28,50 +29,61 @@ export const floorSql = {
 export const job = "noop"
 export const queue = "bench"
 
+interface Held {
+  readonly id: string
+  readonly token: number
+}
+
 type Values = ReadonlyArray<string | number | null>
 
 /**
  * Rows of runs as the engine would store them, made before anything is measured. `dueAt(n)` is for runs that
- * wait; without it they are due now.
+ * wait; without it they are due now. They are numbered from `from` on.
  */
-export const floorRows = (count: number, dueAt?: (n: number) => number): ReadonlyArray<Values> => {
+export const floorRows = (
+  count: number,
+  { from = 0, dueAt }: { readonly from?: number; readonly dueAt?: (n: number) => number } = {},
+): ReadonlyArray<Values> => {
   const now = Date.now()
   const ids = makeIds(Date.now, () => (Math.random() * 2 ** 32) | 0)
-  const [none, zero, attemptMax] = [null, 0, defaultRetryPolicy.attemptMax]
-  return Array.from({ length: count }, (_, n): Values => {
+  const attemptMax = defaultRetryPolicy.attemptMax
+  return Array.from({ length: count }, (_, index): Values => {
+    const n = from + index
     const due = dueAt?.(n) ?? now
-    const state = due <= now ? "ready" : "scheduled"
-    const input = JSON.stringify({ n })
-    return [
-      ...[
-        ids(),
-        job,
-        queue,
-        state,
-        zero,
-        due,
-        now,
-        zero,
-        attemptMax,
-        zero,
-        zero,
-        zero,
-        none,
-        zero,
-        none,
-        zero,
-      ],
-      ...[none, none, none, none, none, none, none, none, none, none, input, none],
-    ]
+    const given: Readonly<Record<string, string | number>> = {
+      ...zeros,
+      id: ids(),
+      job,
+      queue,
+      state: due <= now ? "ready" : "scheduled",
+      due_at: due,
+      created_at: now,
+      attempt_max: attemptMax,
+      input: JSON.stringify({ n }),
+    }
+    return bound.map((column) => given[column] ?? null)
   })
 }
 
+// Everything but `seq`, which SQLite gives.
+const bound = runColumns.split(/,\s*/).slice(1)
+const zeros = {
+  priority: 0,
+  attempt: 0,
+  losses: 0,
+  token: 0,
+  settled_token: 0,
+  waiting_for: 0,
+  start_acknowledged: 0,
+}
+const stateAt = bound.indexOf("state")
+
 /** A file that is open for the floor. */
 export interface Floor {
-  /** Inserts rows, `batch` in a transaction. */
-  readonly enqueue: (rows: ReadonlyArray<Values>, batch: number) => void
-  /** Claims and settles until nothing is ready; answers how many runs. */
-  readonly drain: (claimBatch: number, settleBatch: number) => number
+  /** Inserts rows in transactions of these sizes, which are gone through again when there are more rows. */
+  readonly enqueue: (rows: ReadonlyArray<Values>, sizes: ReadonlyArray<number>) => void
+  /** Claims and settles in transactions like these, again and again until no run is left; answers how many. */
+  readonly drain: (steps: ReadonlyArray<Step>) => number
   readonly close: () => void
 }
 
@@ -96,15 +108,26 @@ export const openFloor = (file: string): Floor => {
     if (from !== "") statements.count.run(job, from, -by)
     statements.count.run(job, to, by)
   }
-  const claim = (limit: number) => {
+  const insert = (rows: ReadonlyArray<Values>): void => {
+    begin.run()
+    const states = new Map<string, number>()
+    for (const row of rows) {
+      statements.insert.run(...row)
+      const state = String(row[stateAt])
+      states.set(state, (states.get(state) ?? 0) + 1)
+    }
+    for (const [state, by] of states) move("", state, by)
+    commit.run()
+  }
+  const claim = (limit: number): ReadonlyArray<Held> => {
     begin.run()
     const now = Date.now()
     const rows = statements.claim.all("running", "floor", now, 1, queue, now, `["${job}"]`, limit)
     if (rows.length > 0) move("ready", "running", rows.length)
     commit.run()
-    return rows as unknown as ReadonlyArray<{ readonly id: string; readonly token: number }>
+    return rows as unknown as ReadonlyArray<Held>
   }
-  const settle = (rows: ReadonlyArray<{ readonly id: string; readonly token: number }>): void => {
+  const settle = (rows: ReadonlyArray<Held>): void => {
     begin.run()
     for (const { id, token } of rows) {
       const settled = statements.settle.get("succeeded", null, Date.now(), null, null, id, token)
@@ -115,27 +138,31 @@ export const openFloor = (file: string): Floor => {
   }
 
   return {
-    enqueue: (rows, batch) => {
-      for (let from = 0; from < rows.length; from += batch) {
-        begin.run()
-        const part = rows.slice(from, from + batch)
-        const states = new Map<string, number>()
-        for (const row of part) {
-          statements.insert.run(...row)
-          states.set(String(row[3]), (states.get(String(row[3])) ?? 0) + 1)
-        }
-        for (const [state, by] of states) move("", state, by)
-        commit.run()
+    enqueue: (rows, sizes) => {
+      let from = 0
+      for (let step = 0; from < rows.length; step++) {
+        const size = sizes[step % sizes.length] ?? rows.length
+        insert(rows.slice(from, from + size))
+        from += size
       }
     },
-    drain: (claimBatch, settleBatch) => {
+    drain: (steps) => {
       let drained = 0
-      for (let rows = claim(claimBatch); rows.length > 0; rows = claim(claimBatch)) {
-        for (let from = 0; from < rows.length; from += settleBatch)
-          settle(rows.slice(from, from + settleBatch))
-        drained += rows.length
+      let held: ReadonlyArray<Held> = []
+      for (let at = 0; ; at++) {
+        const { operation, rows } = steps[at % steps.length] ?? { operation: "settle", rows: 0 }
+        if (operation === "settle") {
+          if (held.length > 0) settle(held.slice(0, rows))
+          held = held.slice(rows)
+          continue
+        }
+        const claimed = claim(rows)
+        drained += claimed.length
+        held = [...held, ...claimed]
+        if (claimed.length > 0) continue
+        if (held.length > 0) settle(held)
+        return drained
       }
-      return drained
     },
     close: () => sqlite.close(),
   }

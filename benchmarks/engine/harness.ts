@@ -15,6 +15,8 @@ export interface Harness {
   ) => Promise<RunningEngine>
   /** Says on stderr what is going on. */
   readonly progress: (text: string) => void
+  /** Stops what still runs: after an error an engine would keep the process alive. */
+  readonly close: () => Promise<void>
   /** Everything that went wrong: the report carries it, and the exit code tells. */
   readonly troubles: Array<string>
 }
@@ -23,10 +25,14 @@ export interface Harness {
 export const makeHarness = (folder: string, progress: (text: string) => void): Harness => {
   let files = 0
   const troubles: Array<string> = []
+  const engines: Array<RunningEngine> = []
   return {
     file: () => `${folder}/${files++}.db`,
-    start: ({ jobs, storage, slots }, onEvent) =>
-      engine({ jobs, storage, worker: { concurrency: slots } }).start({
+    close: async () => {
+      for (const each of engines) await each.stop({ grace: 0 })
+    },
+    start: async ({ jobs, storage, slots }, onEvent) => {
+      const started = await engine({ jobs, storage, worker: { concurrency: slots } }).start({
         onEvent: (event) => {
           if (event.kind === "trouble") troubles.push(`${event.doing}: ${event.error}`)
           else if (event.kind === "leaseLost" || event.kind === "stale") troubles.push(event.kind)
@@ -34,7 +40,10 @@ export const makeHarness = (folder: string, progress: (text: string) => void): H
             troubles.push(`a run ended ${event.state}: ${event.error?.message}`)
           onEvent?.(event)
         },
-      }),
+      })
+      engines.push(started)
+      return started
+    },
     progress,
     troubles,
   }

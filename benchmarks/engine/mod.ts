@@ -5,10 +5,11 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { environment, load } from "../common/environment.ts"
 import { foreignStatements } from "./agreement.ts"
-import { makeHarness } from "./harness.ts"
+import { type Harness, makeHarness } from "./harness.ts"
 import { measureIdle } from "./idle.ts"
 import { help, type Options, parseOptions } from "./options.ts"
 import { aimsOf, compare, human, type Report } from "./report.ts"
+import { batchesOf } from "./steps.ts"
 import { measureThroughput, type Throughput } from "./throughput.ts"
 import { measureLateness, measureLatency } from "./timing.ts"
 
@@ -26,8 +27,9 @@ export const main = async (args: ReadonlyArray<string>): Promise<number> => {
     return 0
   }
   const folder = mkdtempSync(join(options.folder, "uhrwerk-bench-"))
+  const harness = makeHarness(folder, (text) => console.error(`  ${text}`))
   try {
-    const report = await measure(folder, options)
+    const report = await measure(harness, folder, options)
     console.log(options.json ? JSON.stringify(report, null, 2) : human(report))
     const wrong = [
       ...report.troubles,
@@ -35,14 +37,17 @@ export const main = async (args: ReadonlyArray<string>): Promise<number> => {
       ...(report.floor?.foreignStatements ?? []),
     ]
     return wrong.length === 0 ? 0 : 1
+  } catch (error) {
+    console.error(error)
+    return 1
   } finally {
+    await harness.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-const measure = async (folder: string, options: Options): Promise<Report> => {
+const measure = async (harness: Harness, folder: string, options: Options): Promise<Report> => {
   const { only } = options
-  const harness = makeHarness(folder, (text) => console.error(`  ${text}`))
   const loadBefore = load()
   const from = performance.now()
   const rates = only.has("enqueue") || only.has("single") || only.has("drain")
@@ -53,16 +58,27 @@ const measure = async (folder: string, options: Options): Promise<Report> => {
     ...(only.has("lateness") ? { lateness: await measureLateness(harness, options) } : {}),
     ...(only.has("idle") ? { idle: await measureIdle(harness, options) } : {}),
   }
-  const { batches, differences } = throughput ?? {}
+  const floor =
+    throughput === undefined
+      ? {}
+      : {
+          floor: {
+            transactions: {
+              enqueue: batchesOf(throughput.steps, "enqueue"),
+              claim: batchesOf(throughput.steps, "claim"),
+              settle: batchesOf(throughput.steps, "settle"),
+            },
+            foreignStatements: foreignStatements(),
+            differences: throughput.differences,
+          },
+        }
   return {
     benchmark: "engine",
     environment: { ...environment(folder), sqlite: sqliteVersion(), loadBefore, loadAfter: load() },
     options: { ...options, only: [...only], folder: undefined },
     tookMillis: Math.round(performance.now() - from),
     figures,
-    ...(batches === undefined || differences === undefined
-      ? {}
-      : { floor: { batches, differences, foreignStatements: foreignStatements() } }),
+    ...floor,
     aims: aimsOf(figures),
     troubles: harness.troubles,
   }

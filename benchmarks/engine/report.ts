@@ -3,8 +3,8 @@ import type { Spent } from "../common/meter.ts"
 import type { Environment } from "../common/environment.ts"
 import { median, rounded, type Spans } from "../common/statistics.ts"
 import { figure, table } from "../common/table.ts"
-import { batchOf } from "./batches.ts"
 import type { Idle } from "./idle.ts"
+import { type Batches } from "./steps.ts"
 import type { Lateness } from "./timing.ts"
 import type { Rounds, Throughput } from "./throughput.ts"
 
@@ -27,7 +27,7 @@ export interface Comparison {
   readonly runs: number
   readonly floor: Rate
   readonly engine: Rate
-  readonly ratio: { readonly wall: number; readonly cpu: number }
+  readonly ratio: { readonly wall: number; readonly wallRounds: ReadonlyArray<number>; readonly cpu: number }
 }
 
 /** A figure that has to be reached. */
@@ -60,7 +60,8 @@ export interface Report {
     readonly idle?: Idle
   }
   readonly floor?: {
-    readonly batches: Throughput["batches"]
+    /** The engine's transactions in the warm-up, which the floor repeats in this order and size. */
+    readonly transactions: Readonly<Record<"enqueue" | "claim" | "settle", Batches>>
     /** Statements of the floor that the store does not prepare in the same words: none, or the floor is outdated. */
     readonly foreignStatements: ReadonlyArray<string>
     /** How the rows of both sides differ: in nothing, or the figures compare different work. */
@@ -78,6 +79,9 @@ export const compare = ({ runs, floor, engine }: Rounds): Comparison => {
     ...sides,
     ratio: {
       wall: rounded(sides.engine.perSecond.median / sides.floor.perSecond.median),
+      wallRounds: sides.engine.perSecond.rounds.map((rate, round) =>
+        rounded(rate / (sides.floor.perSecond.rounds[round] ?? Number.NaN)),
+      ),
       cpu: rounded(sides.floor.cpuMicrosPerRun.median / sides.engine.cpuMicrosPerRun.median),
     },
   }
@@ -147,10 +151,10 @@ export const human = ({ environment, figures, floor, aims, troubles, tookMillis 
     )
   }
   if (floor !== undefined) {
-    const { enqueue, claim, settle } = floor.batches
+    const { enqueue, claim, settle } = floor.transactions
     notes.push(
-      `floor: batches as the engine's, ${batchOf(enqueue)} enqueued, ${batchOf(claim)} claimed, ` +
-        `${batchOf(settle)} settled; rows ${floor.differences.length === 0 ? "equal" : "DIFFERENT"}, ` +
+      `floor: transactions as the engine's, on average ${enqueue.rowsOnAverage} enqueued, ` +
+        `${claim.rowsOnAverage} claimed, ${settle.rowsOnAverage} settled; rows ${floor.differences.length === 0 ? "equal" : "DIFFERENT"}, ` +
         `statements ${floor.foreignStatements.length === 0 ? "equal" : `DIFFERENT: ${floor.foreignStatements.join(", ")}`}`,
     )
   }
@@ -169,7 +173,14 @@ export const human = ({ environment, figures, floor, aims, troubles, tookMillis 
 
 const rateHead = [
   "runs/s",
-  ...["floor", "best", "engine", "best", "ratio", "floor us CPU/run", "engine us CPU/run", "CPU ratio"],
+  "floor",
+  "best",
+  "engine",
+  "best",
+  "ratio",
+  "floor us CPU/run",
+  "engine us CPU/run",
+  "CPU ratio",
 ]
 
 const rateLine = (name: string, { floor, engine, ratio }: Comparison): ReadonlyArray<string> => [

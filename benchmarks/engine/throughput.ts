@@ -3,13 +3,13 @@
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { type Job, job as defineJob } from "../../apps/sdk/mod.ts"
 import type { Storage } from "../../apps/sdk/storage.ts"
-import { type Spent, startMeter, within } from "../common/meter.ts"
+import { sleep, type Spent, startMeter, within } from "../common/meter.ts"
 import { rounded } from "../common/statistics.ts"
 import { contents, differences } from "./agreement.ts"
-import { batchOf, type Batches, countingStorage } from "./batches.ts"
 import { floorRows, job, openFloor, queue } from "./floor.ts"
 import type { Harness } from "./harness.ts"
 import type { Options } from "./options.ts"
+import { notingStorage, type Step } from "./steps.ts"
 
 type Noop = Job<{ n: number }, void>
 
@@ -28,7 +28,8 @@ export interface Throughput {
   /** From the call of `start()` to the first started run, which is part of the engine's drain. */
   readonly startMillis: Array<number>
   readonly eventLoop: { readonly p50Millis: number; readonly p99Millis: number; readonly maxMillis: number }
-  readonly batches: Batches
+  /** The engine's transactions in the warm-up, which the floor repeats. */
+  readonly steps: ReadonlyArray<Step>
   readonly differences: Array<string>
 }
 
@@ -46,7 +47,7 @@ export const measureThroughput = async (harness: Harness, options: Options): Pro
     single: { runs: Math.min(runs, options.single), floor: [], engine: [] } as Rounds,
     drain: { runs, floor: [], engine: [] } as Rounds,
   }
-  const batches = await warmUp(harness, options)
+  const steps = await warmUp(harness, options)
 
   for (let round = 0; round < rounds; round++) {
     const order = round % 2 === 0 ? (["floor", "engine"] as const) : (["engine", "floor"] as const)
@@ -57,12 +58,12 @@ export const measureThroughput = async (harness: Harness, options: Options): Pro
       if (only.has("enqueue") || only.has("drain")) {
         const file = harness.file()
         const spent = floor
-          ? floorEnqueue(file, runs, batchOf(batches.enqueue))
+          ? floorEnqueue(file, runs, sizesOf(steps))
           : await engineEnqueue(harness, file, runs, senders)
         rates.enqueue[side].push(spent)
         afterwards[`${side} enqueue`] = contents(file)
         if (only.has("drain")) {
-          if (floor) rates.drain.floor.push(floorDrain(file, runs, batches))
+          if (floor) rates.drain.floor.push(floorDrain(file, runs, steps))
           else {
             const drained = await engineDrain(harness, `sqlite:${file}`, runs, options.slots)
             rates.drain.engine.push(drained.spent)
@@ -74,7 +75,7 @@ export const measureThroughput = async (harness: Harness, options: Options): Pro
       if (only.has("single")) {
         const file = harness.file()
         const { runs: sends } = rates.single
-        const spent = floor ? floorEnqueue(file, sends, 1) : await engineEnqueue(harness, file, sends, 1)
+        const spent = floor ? floorEnqueue(file, sends, [1]) : await engineEnqueue(harness, file, sends, 1)
         rates.single[side].push(spent)
         afterwards[`${side} single`] = contents(file)
       }
@@ -88,50 +89,55 @@ export const measureThroughput = async (harness: Harness, options: Options): Pro
   const eventLoop = only.has("drain")
     ? await loopDelay(harness, options)
     : { p50Millis: Number.NaN, p99Millis: Number.NaN, maxMillis: Number.NaN }
-  return { ...rates, startMillis, eventLoop, batches, differences: found }
+  return { ...rates, startMillis, eventLoop, steps, differences: found }
 }
 
-/** One pass of everything that is thrown away, and tells the sizes of the engine's batches. */
-const warmUp = async (harness: Harness, { runs, senders, slots }: Options): Promise<Batches> => {
+/** One pass of everything that is thrown away, and tells the engine's transactions. */
+const warmUp = async (harness: Harness, { runs, senders, slots }: Options): Promise<ReadonlyArray<Step>> => {
   harness.progress("warm-up")
   const count = Math.min(runs, probeMax)
   const file = harness.file()
-  const filled = countingStorage(file)
+  const filled = notingStorage(file)
   await engineEnqueue(harness, file, count, senders, filled.storage)
-  const drained = countingStorage(file)
+  const drained = notingStorage(file)
   await engineDrain(harness, drained.storage, count, slots)
-  const batches = {
-    enqueue: filled.batches.enqueue,
-    claim: drained.batches.claim,
-    settle: drained.batches.settle,
-  }
+  const steps = [
+    // Without the run that holds the slot, which was sent before and alone.
+    ...filled.steps.filter(({ operation }) => operation === "enqueue").slice(1),
+    ...drained.steps,
+  ]
   const other = harness.file()
-  floorEnqueue(other, count, batchOf(batches.enqueue))
-  floorDrain(other, count, batches)
-  return batches
+  floorEnqueue(other, count, sizesOf(steps))
+  floorDrain(other, count, steps)
+  return steps
 }
 
-const floorEnqueue = (file: string, runs: number, batch: number): Spent => {
+const sizesOf = (steps: ReadonlyArray<Step>): ReadonlyArray<number> =>
+  steps.filter(({ operation }) => operation === "enqueue").map(({ rows }) => rows)
+
+const floorEnqueue = (file: string, runs: number, sizes: ReadonlyArray<number>): Spent => {
   const rows = floorRows(runs)
   const floor = openFloor(file)
   const meter = startMeter()
-  floor.enqueue(rows, batch)
+  floor.enqueue(rows, sizes)
   const spent = meter()
   floor.close()
   return spent
 }
 
-const floorDrain = (file: string, runs: number, batches: Batches): Spent => {
+const floorDrain = (file: string, runs: number, steps: ReadonlyArray<Step>): Spent => {
+  // A transaction that found nothing to claim wrote nothing, so it is not among the same writes.
+  const writes = steps.filter(({ operation, rows }) => operation !== "enqueue" && rows > 0)
   const meter = startMeter()
   const floor = openFloor(file)
-  const drained = floor.drain(batchOf(batches.claim), batchOf(batches.settle))
+  const drained = floor.drain(writes)
   const spent = meter()
   floor.close()
   if (drained !== runs) throw new Error(`The floor drained ${drained} of ${runs} runs`)
   return spent
 }
 
-/** The runs go to a queue that this engine does not serve, so they are stored ready and stay so. */
+/** The engine's one slot is taken by a run that waits, so what is sent is stored ready and stays so. */
 const engineEnqueue = async (
   harness: Harness,
   file: string,
@@ -139,16 +145,31 @@ const engineEnqueue = async (
   senders: number,
   storage: Storage = `sqlite:${file}`,
 ): Promise<Spent> => {
-  const noop: Noop = defineJob(job, { run: async () => {} })
-  const engine = await harness.start({ jobs: [noop], storage, slots: 1 })
+  const noop: Noop = defineJob(job, { queue, run: async () => {} })
+  const held = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const hold = defineJob("hold", {
+    queue,
+    run: () => {
+      held.resolve()
+      return release.promise
+    },
+  })
+  const engine = await harness.start({ jobs: [noop, hold], storage, slots: 1 })
+  await engine.send(hold, undefined)
+  await within(limitMillis, "The start of the run that holds the slot", held.promise)
   let next = 0
   const sender = async (): Promise<void> => {
-    while (next < runs) await engine.send(noop, { n: next++ }, { queue })
+    while (next < runs) await engine.send(noop, { n: next++ })
   }
   const meter = startMeter()
   await within(limitMillis, `${runs} sends`, Promise.all(Array.from({ length: senders }, sender)))
   const spent = meter()
-  await engine.stop()
+  const stopped = engine.stop()
+  // Only after the engine has stopped claiming, or the slot would be free for one of the runs.
+  await sleep(50)
+  release.resolve()
+  await stopped
   return spent
 }
 
@@ -164,10 +185,7 @@ const engineDrain = async (
   const noop: Noop = defineJob(job, { queue, run: async () => {} })
   let ended = 0
   let startMillis = Number.NaN
-  let finish: (spent: Spent) => void = () => {}
-  const last = new Promise<Spent>((resolve) => {
-    finish = resolve
-  })
+  const last = Promise.withResolvers<Spent>()
   const meter = startMeter()
   const engine = await harness.start({ jobs: [noop], storage, slots }, (event) => {
     if (event.kind === "started" && Number.isNaN(startMillis)) {
@@ -175,13 +193,13 @@ const engineDrain = async (
       onFirst()
     }
     if (event.kind !== "ended" || ++ended !== runs) return
-    finish(meter())
+    last.resolve(meter())
     onLast()
   })
-  const spent = await within(limitMillis, `Drain of ${runs} runs`, last)
+  const spent = await within(limitMillis, `Drain of ${runs} runs`, last.promise)
   const counts = await engine.counts()
   await engine.stop()
-  const stored = counts.filter(({ count }) => count !== 0)
+  const stored = counts.filter(({ job: name, count }) => name === job && count !== 0)
   if (stored.length !== 1 || stored[0]?.state !== "succeeded" || stored[0].count !== runs)
     throw new Error(`After the drain of ${runs} runs the store has ${JSON.stringify(stored)}`)
   return { spent, startMillis }
@@ -192,7 +210,7 @@ const loopDelay = async (harness: Harness, { runs, slots }: Options): Promise<Th
   harness.progress("event loop during a drain")
   const file = harness.file()
   const floor = openFloor(file)
-  floor.enqueue(floorRows(runs), 500)
+  floor.enqueue(floorRows(runs), [500])
   floor.close()
   const histogram = monitorEventLoopDelay({ resolution: 1 })
   await engineDrain(

@@ -57,13 +57,13 @@ export const measureLateness = async (harness: Harness, options: Options): Promi
   const wall = wallClock()
   const dueAts: Array<number> = []
   const late: Array<number> = []
-  let counting = true
+  let due = 0
   const early = new Set<string>()
   const noop: Job<{ n: number }> = defineJob(job, {
     run: async ({ n }: { n: number }, { run }) => {
       const dueAt = dueAts[n] ?? Number.NaN
       if (Date.now() < dueAt) early.add(run.id)
-      if (counting) late.push(wall() - dueAt)
+      if (n < due) late.push(wall() - dueAt)
     },
   })
   const engine = await harness.start(
@@ -73,20 +73,19 @@ export const measureLateness = async (harness: Harness, options: Options): Promi
     },
   )
   // Time to store them all before the first is due; they are timed only when that was so.
-  const from = Date.now() + Math.max(1000, Math.ceil(pending / 2.5))
+  const from = Date.now() + Math.max(1000, Math.ceil(pending / 1.5))
   for (let n = 0; n < pending; n++) dueAts.push(from + Math.floor((n * spread) / pending))
+  // They are ascending, so these are the first of them.
+  due = dueAts.filter((at) => at < from + window).length
   const sends = dueAts.map((at, n) => engine.send(noop, { n }, { at }))
   await Promise.all(sends)
   if (Date.now() >= from) throw new Error(`Storing ${pending} delayed runs took until the first was due`)
-  const due = dueAts.filter((at) => at < from + window).length
   await sleep(from + window - Date.now())
   const end = Date.now() + 10_000
   await until(() => late.length >= due || Date.now() > end)
-  counting = false
+  const spans = spansOf(late)
   await engine.stop()
-  // Runs of after the window may have started before counting ended: the due come first, they are dropped.
-  const spans = late.slice(0, due)
-  return { pending, due, ...spansOf(spans), early: early.size, missing: due - spans.length }
+  return { pending, due, ...spans, early: early.size, missing: due - spans.count }
 }
 
 const until = async (done: () => boolean): Promise<void> => {

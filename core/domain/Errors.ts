@@ -1,6 +1,7 @@
 // Every refusal of the engine, as a typed error that says which field, why, and what to do next.
 // Refusals are one of four kinds of error (the others: a port's failure, a handler's failure, which is
 // data and not an error, and a broken invariant, which dies). Nothing was changed when one is returned.
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
 const refusal = {
@@ -130,10 +131,16 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   cause: Schema.Defect(),
 }) {
   override get message(): string {
-    const cause = this.cause instanceof Error ? this.cause.message : String(this.cause)
-    return `Cannot ${this.operation} in the ${this.driver} store: ${cause}`
+    return `Cannot ${this.operation} in the ${this.driver} store: ${causeText(this.cause)}`
   }
 }
+
+// A driver may throw anything, also what has no text.
+const causeText = (cause: unknown): string =>
+  Result.getOrElse(
+    Result.try(() => (cause instanceof Error ? cause.message : String(cause))),
+    () => "a value that cannot be read was thrown",
+  )
 
 /** Everything that the engine may answer instead of doing what it was asked. */
 export type Refusal =

@@ -17,7 +17,7 @@ export const makeIds = (now: () => number, randomInt32: () => number): IdSource 
   let high = 0
   let low = 0
   return () => {
-    const current = now()
+    const current = Math.floor(now())
     if (current > millis) {
       millis = current
       // The top bit of the counter starts as 0, which leaves room for 2^41 ids in one millisecond.

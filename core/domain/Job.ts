@@ -26,7 +26,7 @@ export const parseName = (field: string, name: unknown): Result.Result<string, I
   if (typeof name !== "string") return refuse(`${quote(name)} is not a name`)
   if (name.length === 0 || name.length > 128)
     return refuse(`a name of ${name.length} characters is not allowed`)
-  if (/[\u0000-\u001f\u007f]/.test(name) || name.trim() !== name) {
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(name) || name.trim() !== name) {
     return refuse(`${quote(name)} has control characters, or blanks at its ends`)
   }
   return Result.succeed(name)
@@ -92,20 +92,22 @@ const layers = (jobs: ReadonlyMap<string, Job>): Result.Result<Array<Array<strin
       else list.push(job.name)
     }
   }
+  const places = new Map([...jobs.keys()].map((name, place) => [name, place]))
+  const byPlace = (a: string, b: string): number => (places.get(a) as number) - (places.get(b) as number)
   const found: Array<Array<string>> = []
   let layer = [...jobs.keys()].filter((name) => waiting.get(name) === 0)
   while (layer.length > 0) {
     found.push(layer)
-    const free = new Set<string>()
+    const free: Array<string> = []
     for (const name of layer) {
       waiting.delete(name)
       for (const dependent of dependents.get(name) ?? []) {
         const left = (waiting.get(dependent) as number) - 1
         waiting.set(dependent, left)
-        if (left === 0) free.add(dependent)
+        if (left === 0) free.push(dependent)
       }
     }
-    layer = free.size === 0 ? [] : [...jobs.keys()].filter((name) => free.has(name))
+    layer = free.sort(byPlace)
   }
   if (waiting.size === 0) return Result.succeed(found)
   const cycle = findCycle(jobs, waiting)

@@ -18,7 +18,7 @@ export const encodePayload = (
   if (value === undefined) return Result.succeed(null)
   const refuse = (reason: string, next: string) => Result.fail(new InvalidPayload({ field, reason, next }))
   let lostAt: string | undefined
-  const encoded = Result.try(() =>
+  const encoded = Result.try((): string | undefined =>
     JSON.stringify(value, (key, each: unknown) => {
       if (lostAt === undefined && isLost(each))
         lostAt = `${key === "" ? "the value" : `"${key}"`} is ${quote(each)}`
@@ -26,10 +26,12 @@ export const encodePayload = (
     }),
   )
   if (Result.isFailure(encoded)) {
-    const cause = encoded.failure instanceof Error ? encoded.failure.message : String(encoded.failure)
-    return refuse(`it cannot be written as JSON (${cause.split("\n")[0]})`, "Pass plain data.")
+    const cause = errorInfo(encoded.failure).message.split("\n")[0]
+    return refuse(`it cannot be written as JSON (${cause})`, "Pass plain data.")
   }
   if (lostAt !== undefined) return refuse(`${lostAt}, which JSON cannot express`, "Pass plain data.")
+  // A `toJSON` gave undefined.
+  if (encoded.success === undefined) return Result.succeed(null)
   const bytes = utf8Length(encoded.success)
   if (bytes > payloadBytesMax) {
     return refuse(
@@ -78,7 +80,9 @@ export const errorInfo = (thrown: unknown, kind: ErrorInfo["kind"] = "error"): E
   const info = Result.try((): ErrorInfo => {
     if (thrown instanceof Error) {
       // Whatever the types say, user code may have put anything there.
-      const { _tag, name, message, stack } = thrown as unknown as Readonly<Record<string, unknown>>
+      const { _tag, name, message } = thrown as unknown as Readonly<Record<string, unknown>>
+      // V8 makes the stack when it is first read, and fails over a name that is a symbol.
+      const stack = Result.getOrUndefined(Result.try((): unknown => thrown.stack))
       return {
         name: cut(String(typeof _tag === "string" ? _tag : name), 128),
         message: cut(String(message), messageMax),

@@ -44,7 +44,7 @@ export interface RetryOptions {
   readonly delay?: TimeSpan
   /** Growth per attempt of `exponential`; default 2. */
   readonly factor?: number
-  /** No computed delay is longer; default `"1h"`. */
+  /** No delay is longer; default `"1h"`, or the longest of `delays`. */
   readonly delayMax?: TimeSpan
   /** Delays to use in order, the last one for all that follow. Excludes `backoff`, `delay` and `factor`. */
   readonly delays?: ReadonlyArray<TimeSpan>
@@ -129,7 +129,11 @@ export const parseRetry = (
       backoff,
       baseMillis: yield* parseSpan(`${field}.delay`, options.delay ?? standard.baseMillis),
       factor,
-      delayMaxMillis: yield* parseSpan(`${field}.delayMax`, options.delayMax ?? standard.delayMaxMillis),
+      // Delays that somebody wrote out are meant as they are, unless a ceiling is written too.
+      delayMaxMillis: yield* parseSpan(
+        `${field}.delayMax`,
+        options.delayMax ?? Math.max(standard.delayMaxMillis, ...delays),
+      ),
       delays,
       jitter,
       rules,

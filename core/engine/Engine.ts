@@ -152,7 +152,13 @@ const makeEngine = (
       else if (hint.dueAt > now()) horizon.add(hint.dueAt)
       else dispatcher.wake()
     })
-    yield* Effect.addFinalizer(() => Effect.andThen(Effect.sync(unsubscribe), membership.leave))
+    // A scope that ends without a drain: nothing more is claimed, and handlers do not go on unseen.
+    const abandon = Effect.sync(() => {
+      unsubscribe()
+      dispatcher.close()
+      dispatcher.stopAll("leaseLost")
+    })
+    yield* Effect.addFinalizer(() => Effect.andThen(abandon, membership.leave))
     // A fixed delay counts from the end of its run.
     events.listen((event) => {
       if (event.kind === "ended" && event.run.scheduleId !== null) planner.wake()
@@ -163,7 +169,7 @@ const makeEngine = (
         planner.close()
         enqueue.close()
         dispatcher.close()
-        yield* enqueue.flushed
+        yield* Effect.timeoutOption(enqueue.flushed, lastWritesMillis)
         yield* Effect.timeoutOption(dispatcher.idle, yield* Effect.sync(() => grace))
         dispatcher.stopAll("drain")
         yield* Effect.timeoutOption(Effect.andThen(dispatcher.idle, settler.flushed), lastWritesMillis)
@@ -217,7 +223,8 @@ const saveSchedules = (
       yield* store.putSchedules(rows.slice(from, from + 1000))
     const wanted = new Set(schedules.map(({ id }) => id))
     const gone = (yield* store.schedules()).filter(({ id, fromConfig }) => fromConfig && !wanted.has(id))
-    yield* store.deleteSchedules(gone.map(({ id }) => id))
+    for (let from = 0; from < gone.length; from += 1000)
+      yield* store.deleteSchedules(gone.slice(from, from + 1000).map(({ id }) => id))
   })
 
 const parsedTrigger = ({ id, trigger }: NewSchedule): Result.Result<ParsedTrigger, InvalidSchedule> => {

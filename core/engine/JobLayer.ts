@@ -2,6 +2,7 @@
 // needs shows in the type. `layerEngine` starts an engine of all jobs that were registered before it.
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -17,14 +18,14 @@ import {
   type StoreError,
   type UnknownJob,
 } from "../domain/Errors.ts"
-import { type Job as JobRow, parseJobs, parseName } from "../domain/Job.ts"
+import { type Job as JobRow, parseJobs } from "../domain/Job.ts"
 import type { Outcome } from "../domain/Outcome.ts"
 import { decodePayload, encodePayload, errorInfo } from "../domain/Payload.ts"
-import { parseRetry, type RetryOptions } from "../domain/RetryPolicy.ts"
+import type { RetryOptions } from "../domain/RetryPolicy.ts"
 import type { Run } from "../domain/Run.ts"
 import type { NewSchedule, Overlap, Trigger } from "../domain/Schedule.ts"
 import { NonRetryable, RetryAfter, Snooze } from "../domain/Signals.ts"
-import { parseSpan, type TimeSpan } from "../domain/TimeSpan.ts"
+import type { TimeSpan } from "../domain/TimeSpan.ts"
 import { type Assignment, Executor } from "../ports/Executor.ts"
 import type { Notifier } from "../ports/Notifier.ts"
 import type { Store } from "../ports/Store.ts"
@@ -32,6 +33,7 @@ import type { Enqueued } from "../ports/StoreDriver.ts"
 import type { EnqueueError, RunRequest } from "../run/Enqueue.ts"
 import { Engine } from "./Engine.ts"
 import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
+import { checkJob, checkOverlap, checkRequest, checkTrigger } from "./JobChecks.ts"
 
 /** A job with the schemas of its input, output and expected errors. */
 export interface Job<Input, Output, E> {
@@ -72,12 +74,18 @@ export class CurrentRun extends Context.Service<CurrentRun, Run>()("uhrwerk/core
 
 type Start = (assignment: Assignment, done: (outcome: Outcome) => void) => { readonly stop: () => void }
 
-/** The jobs that were registered, for the engine that is started after them. */
-export class JobRegistry extends Context.Service<
-  JobRegistry,
-  { readonly entries: Map<string, { readonly job: Job<any, any, any>; readonly start: Start }> }
->()("uhrwerk/core/JobRegistry") {
-  static readonly layer: Layer.Layer<JobRegistry> = Layer.sync(JobRegistry, () => ({ entries: new Map() }))
+interface Entry {
+  readonly job: Job<any, any, any>
+  readonly start: Start
+}
+
+/** The jobs that were registered, each for as long as its layer lives, for the engine that is started after them. */
+export class JobRegistry extends Context.Service<JobRegistry, { readonly entries: Set<Entry> }>()(
+  "uhrwerk/core/JobRegistry",
+) {
+  static readonly layer: Layer.Layer<JobRegistry> = Layer.sync(JobRegistry, () => ({
+    entries: new Set<Entry>(),
+  }))
 }
 
 /**
@@ -100,7 +108,10 @@ export const toLayer = <Input, Output, E, R>(
             (error) => new NonRetryable(`The input does not fit the job's schema: ${error.message}`),
           )
           const output = yield* handler(input)
-          return yield* Schema.encodeUnknownEffect(job.output)(output)
+          return yield* Effect.mapError(
+            Schema.encodeUnknownEffect(job.output)(output),
+            ({ message }) => new UnfitOutput({ message }),
+          )
         })
         const fiber = fork(
           Effect.provideService(attempt, CurrentRun, assignment.run) as Effect.Effect<
@@ -112,22 +123,22 @@ export const toLayer = <Input, Output, E, R>(
         fiber.addObserver((exit) => done(outcomeOf(exit)))
         return { stop: () => fork(Fiber.interrupt(fiber)) }
       }
-      entries.set(job.name, { job, start })
+      const entry = { job, start }
+      entries.add(entry)
+      yield* Effect.addFinalizer(() => Effect.sync(() => entries.delete(entry)))
     }),
   )
+
+// Between the handler and its outcome only, so that it is told from a handler's own failure.
+class UnfitOutput extends Data.TaggedError("UnfitOutput")<{ readonly message: string }> {}
 
 const outcomeOf = (exit: Exit.Exit<unknown, unknown>): Outcome => {
   if (Exit.isSuccess(exit)) {
     const output = encodePayload("output", exit.value)
-    if (Result.isSuccess(output)) return { kind: "succeeded", output: output.success }
-    return {
-      kind: "failed",
-      error: errorInfo(output.failure, "payload"),
-      retryable: false,
-      retryAfterMillis: null,
-    }
+    return Result.isSuccess(output) ? { kind: "succeeded", output: output.success } : notKept(output.failure)
   }
   const error = Cause.squash(exit.cause)
+  if (error instanceof UnfitOutput) return notKept(unfit("output", error.message))
   if (error instanceof Snooze) return { kind: "snoozed", delayMillis: error.delayMillis }
   return {
     kind: "failed",
@@ -137,7 +148,22 @@ const outcomeOf = (exit: Exit.Exit<unknown, unknown>): Outcome => {
   }
 }
 
-/** Enqueues a run of a job with a typed input. */
+// The work is done: doing it again would give the same value that cannot be kept.
+const notKept = (error: InvalidPayload): Outcome => ({
+  kind: "failed",
+  error: errorInfo(error, "payload"),
+  retryable: false,
+  retryAfterMillis: null,
+})
+
+const unfit = (field: string, message: string): InvalidPayload =>
+  new InvalidPayload({
+    field,
+    reason: `it does not fit the job's schema (${message.replaceAll("\n", " ")})`,
+    next: "Correct the value, or the schema.",
+  })
+
+/** Enqueues a run of a job with a typed input. What is refused is refused before anything is stored. */
 export const send = <Input, Output, E>(
   job: Job<Input, Output, E>,
   input: Input,
@@ -145,6 +171,7 @@ export const send = <Input, Output, E>(
 ): Effect.Effect<Enqueued, EnqueueError | InvalidPayload, Engine> =>
   Effect.gen(function* () {
     const engine = yield* Engine
+    yield* Effect.fromResult(checkRequest(options))
     const encoded = yield* Effect.fromResult(encodeInput(job, input))
     return yield* engine.enqueue({ ...options, job: job.name, input: encoded })
   })
@@ -155,15 +182,7 @@ const encodeInput = (
 ): Result.Result<string | null, InvalidPayload> => {
   const field = `input of job "${job.name}"`
   return Result.flatMap(
-    Result.mapError(
-      Schema.encodeUnknownResult(job.input)(input),
-      ({ message }) =>
-        new InvalidPayload({
-          field,
-          reason: `it does not fit the job's schema (${message})`,
-          next: "Correct it.",
-        }),
-    ),
+    Result.mapError(Schema.encodeUnknownResult(job.input)(input), ({ message }) => unfit(field, message)),
     (value) => encodePayload(field, value),
   )
 }
@@ -187,22 +206,21 @@ export const layerEngine = (
       const { entries } = yield* JobRegistry
       const rows: Array<JobRow> = []
       const schedules: Array<NewSchedule> = []
-      for (const { job } of entries.values()) {
-        rows.push(yield* Effect.fromResult(checkJob(job)))
+      for (const [index, { job }] of [...entries].entries()) {
+        rows.push(yield* Effect.fromResult(checkJob(`jobs[${index}]`, job.name, job.options)))
         const { on } = job.options
         if (on === undefined) continue
+        const field = `job "${job.name}".on`
         const input = yield* Effect.fromResult(encodeInput(job, on.input))
-        const { trigger, overlap = "skip" } = on
+        const trigger = yield* Effect.fromResult(checkTrigger(`${field}.trigger`, on.trigger))
+        const overlap = yield* Effect.fromResult(checkOverlap(`${field}.overlap`, on.overlap ?? "skip"))
         schedules.push({ id: job.name, job: job.name, trigger, input, overlap, fromConfig: true })
       }
       const book = yield* Effect.fromResult(parseJobs(rows))
+      const starts = new Map([...entries].map(({ job, start }) => [job.name, start]))
       const executor = Layer.succeed(Executor, {
-        jobs: new Set(entries.keys()),
-        start: (assignment, done) => {
-          const entry = entries.get(assignment.run.job)
-          if (entry === undefined) return { stop: () => {} }
-          return entry.start(assignment, done)
-        },
+        jobs: new Set(starts.keys()),
+        start: (assignment, done) => starts.get(assignment.run.job)?.(assignment, done) ?? { stop: () => {} },
       })
       const identity = { host: "localhost", pid: 0, runtime: "effect" }
       return Layer.provide(
@@ -211,17 +229,3 @@ export const layerEngine = (
       )
     }),
   )
-
-const checkJob = ({ name, options }: Job<any, any, any>): Result.Result<JobRow, InvalidInput> =>
-  Result.gen(function* () {
-    const place = `job "${name}"`
-    return {
-      name: yield* parseName("name", name),
-      queue: yield* parseName(`${place}.queue`, options.queue ?? "default"),
-      priority: options.priority ?? 0,
-      retry: yield* parseRetry(`${place}.retry`, options.retry),
-      timeoutMillis:
-        options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
-      needs: [],
-    }
-  })

@@ -31,7 +31,9 @@ export interface VirtualTime {
 export const makeVirtualTime = (startAt: number): VirtualTime => {
   let now = startAt
   let sleepers: Array<Sleeper> = []
-  const nanos = (): bigint => BigInt(Math.round(now * 1e6))
+  // In one number, nanoseconds since 1970 would be off by a hundred, and timers late by a millisecond.
+  const nanos = (): bigint =>
+    BigInt(Math.floor(now)) * 1_000_000n + BigInt(Math.round((now - Math.floor(now)) * 1e6))
   const clock = {
     currentTimeMillisUnsafe: () => now,
     currentTimeMillis: Effect.sync(() => now),

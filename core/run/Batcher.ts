@@ -21,18 +21,21 @@ interface Waiting<Item, Answer, E> {
 
 /**
  * Starts a batcher, which stops with the scope. `sizeOf` says how much of `batchMax` an item takes. When
- * `write` fails for a batch it is asked again for each item alone, so one item that cannot be done takes no
- * other with it; therefore `write` must be safe to repeat.
+ * `write` fails for a batch it is asked again for each item alone (`again`), so one item that cannot be done
+ * takes no other with it; therefore `write` must be safe to repeat. Whoever has no answer when the scope ends,
+ * or when `write` breaks, gets the error of `abandoned`: nobody waits for ever.
  */
 export const makeBatcher = <Item, Answer, E>(options: {
-  readonly write: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Answer>, E>
+  readonly write: (items: ReadonlyArray<Item>, again: boolean) => Effect.Effect<ReadonlyArray<Answer>, E>
   readonly sizeOf: (item: Item) => number
   readonly batchMax: number
   readonly waitingMax: number
+  readonly abandoned: () => E
 }): Effect.Effect<Batcher<Item, Answer, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
     let waiting: Array<Waiting<Item, Answer, E>> = []
-    let busy = false
+    let written: ReadonlyArray<Waiting<Item, Answer, E>> = []
+    let closed = false
     const some = Latch.makeUnsafe(false)
     const none = Latch.makeUnsafe(true)
 
@@ -48,39 +51,69 @@ export const makeBatcher = <Item, Answer, E>(options: {
       waiting = waiting.slice(count)
       return batch
     }
-    const writeAll = (batch: ReadonlyArray<Waiting<Item, Answer, E>>): Effect.Effect<void> =>
-      Effect.matchEffect(options.write(batch.map(({ item }) => item)), {
-        onSuccess: (answers) =>
-          Effect.sync(() =>
-            batch.forEach(({ done }, index) => done(Result.succeed(answers[index] as Answer))),
-          ),
-        onFailure: (error) =>
-          batch.length === 1
-            ? Effect.sync(() => batch[0]?.done(Result.fail(error)))
-            : Effect.forEach(batch, (each) => writeAll([each]), { discard: true }),
-      })
+    const writeAll = (batch: ReadonlyArray<Waiting<Item, Answer, E>>, again = false): Effect.Effect<void> =>
+      Effect.matchEffect(
+        options.write(
+          batch.map(({ item }) => item),
+          again,
+        ),
+        {
+          onSuccess: (answers) =>
+            Effect.sync(() =>
+              batch.forEach(({ done }, index) => done(Result.succeed(answers[index] as Answer))),
+            ),
+          onFailure: (error) =>
+            batch.length === 1
+              ? Effect.sync(() => batch[0]?.done(Result.fail(error)))
+              : Effect.forEach(batch, (each) => writeAll([each], true), { discard: true }),
+        },
+      )
     const loop = Effect.gen(function* () {
       while (true) {
         yield* some.await
         // The others of this turn of the event loop come in before the batch is closed.
         yield* Effect.yieldNow
-        busy = true
-        while (waiting.length > 0) yield* writeAll(take())
-        busy = false
+        while (waiting.length > 0) {
+          written = take()
+          yield* writeAll(written)
+          written = []
+        }
         some.closeUnsafe()
         none.openUnsafe()
       }
     })
-    yield* supervise("batcher", loop)
+    const abandon = Effect.sync(() => {
+      const left = written
+      written = []
+      // Some of a batch may have had their answer: a second one is not heard.
+      for (const { done } of left) done(Result.fail(options.abandoned()))
+    })
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        closed = true
+        written = [...written, ...waiting]
+        waiting = []
+      }).pipe(Effect.andThen(abandon)),
+    )
+    yield* supervise(
+      "batcher",
+      Effect.onError(loop, () => abandon),
+    )
 
     return {
       add: (item, done) => {
         if (waiting.length >= options.waitingMax) return false
+        if (closed) {
+          done(Result.fail(options.abandoned()))
+          return true
+        }
         waiting.push({ item, done })
         none.closeUnsafe()
         some.openUnsafe()
         return true
       },
-      flushed: Effect.suspend(() => (waiting.length === 0 && !busy ? Effect.void : none.await)),
+      flushed: Effect.suspend(() =>
+        waiting.length === 0 && written.length === 0 ? Effect.void : none.await,
+      ),
     }
   })

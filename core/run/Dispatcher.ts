@@ -36,6 +36,8 @@ interface Carried {
   readonly startedAt: number
   started: Started | undefined
   takeBack: (() => void) | undefined
+  /** Its handler was told that the run is not its own any more. */
+  told: boolean
   over: boolean
 }
 
@@ -57,6 +59,8 @@ export interface DispatcherOptions {
   readonly onTrouble: (doing: string, error: StoreError) => void
 }
 
+// How long a handler that was told of a cancel may go on before its slot is given away without it.
+const cancelGraceMillis = 5000
 // Runs in one claim, and how long starting them may hold the event loop before others get a turn.
 const claimMax = 200
 const turnMillis = 4
@@ -89,6 +93,7 @@ export const makeDispatcher = (
         startedAt: monotonic(),
         started: undefined,
         takeBack: undefined,
+        told: false,
         over: false,
       }
       carried.set(run.id, each)
@@ -212,11 +217,34 @@ export const makeDispatcher = (
           options.onTrouble("claim runs", error)
           return Effect.as(Effect.sleep(Math.min(options.pollMillis, 250)), false)
         })
-        if (more) yield* Effect.yieldNow
-        else yield* Effect.raceFirst(wanted.await, Effect.sleep(options.pollMillis))
+        if (!more) yield* Effect.raceFirst(wanted.await, Effect.sleep(options.pollMillis))
+        // The first of a settled batch wakes this loop: when the others have freed their slots too, one claim fills them.
+        yield* Effect.yieldNow
       }
     })
     if (jobs.length > 0) yield* supervise("dispatcher", loop)
+
+    const tellCancelled = (each: Carried): void => {
+      if (each.over || each.told) return
+      each.told = true
+      each.started?.stop("cancelled")
+      // One that never listens would keep its slot for ever. Its outcome is stale in any case.
+      timers.after(cancelGraceMillis, () => finish(each, deaf))
+    }
+    /** Asks which carried runs are still ours: a tool may have cancelled one, and its hint does not come here. */
+    const watch = Effect.gen(function* () {
+      yield* Effect.sleep(options.pollMillis)
+      const all = [...carried.values()].filter((each) => !each.over && !each.told)
+      for (let from = 0; from < all.length; from += 1000) {
+        const some = all.slice(from, from + 1000)
+        const held = yield* store.started(some.map(({ run }) => ({ id: run.id, token: run.token })))
+        some.forEach((each, index) => (held[index] === true ? undefined : tellCancelled(each)))
+      }
+    })
+    yield* supervise(
+      "watch over carried runs",
+      Effect.catch(watch, (error) => Effect.sync(() => options.onTrouble("look after carried runs", error))),
+    )
 
     return {
       wake: () => {
@@ -226,7 +254,10 @@ export const makeDispatcher = (
         closed = true
       },
       cancel: (ids) => {
-        for (const id of ids) carried.get(id)?.started?.stop("cancelled")
+        for (const id of ids) {
+          const each = carried.get(id)
+          if (each !== undefined) tellCancelled(each)
+        }
       },
       stopAll: (reason) => {
         for (const each of carried.values()) {
@@ -246,6 +277,13 @@ export const makeDispatcher = (
 
 const none = (): ReadonlyMap<string, string | null> => noNeeds
 const noNeeds: ReadonlyMap<string, string | null> = new Map()
+
+const deaf: Outcome = {
+  kind: "failed",
+  error: { name: "Cancelled", message: "The handler went on after its run was cancelled", kind: "cancelled" },
+  retryable: false,
+  retryAfterMillis: null,
+}
 
 const timedOut = (millis: number): Outcome => ({
   kind: "failed",

@@ -81,6 +81,15 @@ export const newRuns = (
     )
   }
   const names = chainOf(book, job.name)
+  if (names.length > batchMax) {
+    return Result.fail(
+      new InvalidInput({
+        field: `job "${job.name}".needs`,
+        reason: `a chain of ${names.length} jobs is more than the ${batchMax} that are stored in one step`,
+        next: "Let one job do the work of several.",
+      }),
+    )
+  }
   const idOf = new Map(names.map((name) => [name, name === job.name ? (request.id ?? ids()) : ids()]))
   const chainId = names.length > 1 ? (idOf.get(job.name) as string) : null
   return Result.succeed(
@@ -132,8 +141,10 @@ export const makeEnqueue = (options: {
     const clock = yield* Clock.Clock
     let closed = false
 
-    const write = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<NewRun>>) {
-      const rows = yield* Effect.retry(store.enqueue(groups.flat()), retries)
+    const write = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<NewRun>>, again: boolean) {
+      const once = store.enqueue(groups.flat())
+      // The batch was repeated already: waiting for each of it in turn would let the last caller wait for hours.
+      const rows = yield* again ? once : Effect.retry(once, retries)
       let place = -1
       const answers = groups.map((group) => rows[(place += group.length)] as Enqueued)
       if (rows.some(({ state }) => state === "ready")) notifier.publish({ kind: "runs", dueAt: 0 })
@@ -141,7 +152,13 @@ export const makeEnqueue = (options: {
         if (state === "scheduled") notifier.publish({ kind: "runs", dueAt })
       return answers
     })
-    const batcher = yield* makeBatcher({ write, sizeOf: (group) => group.length, batchMax, waitingMax })
+    const batcher = yield* makeBatcher<ReadonlyArray<NewRun>, Enqueued, EnqueueError>({
+      write,
+      sizeOf: (group) => group.length,
+      batchMax,
+      waitingMax,
+      abandoned: stopped,
+    })
 
     const enqueue = (request: RunRequest): Effect.Effect<Enqueued, EnqueueError> =>
       Effect.callback((resume) => {

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import type { StoreError } from "../domain/Errors.ts"
+import { StoreError } from "../domain/Errors.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { Outcome, Settled, Settlement } from "../domain/Outcome.ts"
 import { defaultRetryPolicy, nextDelay } from "../domain/RetryPolicy.ts"
@@ -54,6 +54,13 @@ export const makeSettler = (options: {
       batchMax: 500,
       // As many as there are slots: a slot is free when its outcome is settled.
       waitingMax: Number.POSITIVE_INFINITY,
+      abandoned: () =>
+        new StoreError({
+          driver: "any",
+          operation: "settle",
+          outcomeUnknown: true,
+          cause: new Error("the engine ended before the store answered"),
+        }),
     })
     return {
       settle: (run, outcome, done) => {

@@ -62,14 +62,14 @@ export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number)
       : { decisions: [], cursor: schedule.cursor, nextAt: schedule.nextAt }
   }
   const slots = trigger.kind === "every" ? everySlots(trigger, schedule.createdAt) : cronSlots(trigger.cron)
-  const next = slots.after(now)
   const cursor = Math.max(schedule.cursor, now)
   const first = slots.after(Math.max(schedule.cursor, (schedule.nextAt ?? now) - 1))
-  if (first === null || first > now) return { decisions: [], cursor, nextAt: next }
+  // Not the first after now: what a clock that stepped back comes past again is decided already.
+  if (first === null || first > now) return { decisions: [], cursor, nextAt: first }
   const newest = slots.upTo(now) ?? first
   const decisions = missed(slots, first, newest)
   decisions.push(decide(schedule, newest, now - newest > catchUpMillis))
-  return { decisions, cursor, nextAt: next }
+  return { decisions, cursor, nextAt: slots.after(now) }
 }
 
 // Counted from the end of the previous run, whatever became of it; without one, from the instant that is set.

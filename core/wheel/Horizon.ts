@@ -21,6 +21,8 @@ export interface Horizon {
 export const windowMillis = 60_000
 /** Instants in one load; with more waiting, the window is shorter. */
 export const loadMax = 20_000
+// After a load that failed.
+const retryMillis = 1000
 
 /** Starts a horizon that calls `wake` when something is due; it stops with the scope. */
 export const makeHorizon = (
@@ -33,21 +35,25 @@ export const makeHorizon = (
     const now = () => clock.currentTimeMillisUnsafe()
     // Everything due up to here is in the wheel or was added by a hint.
     let loadedUntil = 0
+    // A load that is under way may have read the store before a hint's run was there.
+    let loadingUntil = 0
     const ticker = yield* makeTicker({ now, visit: wake })
 
     const load = Effect.gen(function* () {
       // What is due already is not for the wheel: the dispatcher takes it as slots become free.
       const from = Math.max(now(), loadedUntil)
       const until = now() + windowMillis
+      loadingUntil = until
       const instants = yield* store.dueWithin(from, until, loadMax)
       // With a full page, what lies behind its last instant was not seen.
       loadedUntil = instants.length < loadMax ? until : (instants[instants.length - 1] as number)
+      loadingUntil = 0
       for (const instant of instants) ticker.schedule(instant, 0)
+      return Math.min(windowMillis / 2, Math.max(1, loadedUntil - now()))
     })
     const loop = Effect.gen(function* () {
       while (true) {
-        yield* Effect.catch(load, onError)
-        const wait = Math.min(windowMillis / 2, Math.max(1, loadedUntil - now()))
+        const wait = yield* Effect.catch(load, (error) => Effect.as(onError(error), retryMillis))
         yield* Effect.sleep(wait)
       }
     })
@@ -55,7 +61,7 @@ export const makeHorizon = (
 
     return {
       add: (dueAt) => {
-        if (dueAt <= loadedUntil) ticker.schedule(dueAt, 0)
+        if (dueAt <= Math.max(loadedUntil, loadingUntil)) ticker.schedule(dueAt, 0)
       },
       size: ticker.size,
     }

@@ -36,12 +36,18 @@ export const makeTicker = (options: {
     const earlier = Latch.makeUnsafe(false)
     // The instant for which the loop sleeps: only an earlier one needs to wake it.
     let wakeAt = Number.POSITIVE_INFINITY
+    let visiting = false
 
+    const followBack = (now: number): void => {
+      if (now < wheel.now - stepMillis) wheel.rebase(now)
+    }
     const turn = Effect.sync(() => {
       earlier.closeUnsafe()
       const now = clock()
-      if (now < wheel.now - stepMillis) wheel.rebase(now)
+      followBack(now)
+      visiting = true
       wheel.advance(now, options.visit, turnMax)
+      visiting = false
       wakeAt = wheel.nextAt()
       return wakeAt - now
     })
@@ -58,6 +64,8 @@ export const makeTicker = (options: {
     return {
       schedule: (at, payload) => {
         const tick = Math.max(0, Math.ceil(at))
+        // Overdue, or the clock has stepped back unnoticed: then the wheel would hold it until its own now.
+        if (tick < wheel.now && !visiting) followBack(clock())
         const handle = wheel.schedule(tick, payload)
         if (tick < wakeAt) {
           wakeAt = tick

@@ -251,6 +251,21 @@ describe("runs", () => {
     expect(engine.load().carried).toBe(0)
   })
 
+  test("a cancelled handler that never listens loses its slot after five seconds", async () => {
+    const deaf = job("deaf", { run: () => new Promise<void>(() => {}) })
+    const next = job("next", { run: () => "ran" })
+    const engine = await start({ jobs: [deaf, next], worker: { concurrency: 1 } })
+    const first = await deaf.send()
+    await engine.advance(0, { realMax: 20 })
+    const second = await next.send()
+    await engine.cancel(first.id)
+    await engine.advance("4s", { realMax: 20 })
+    expect((await engine.run(second.id))?.state).toBe("ready")
+    await engine.advance("2s", { realMax: 20 })
+    expect(await second.result()).toBe("ran")
+    expect((await engine.run(first.id))?.state).toBe("cancelled")
+  })
+
   test("a dead run is replayed once, as a new run", async () => {
     let fixed = false
     const repair = job("repair", {

@@ -162,8 +162,7 @@ describe("RetryPolicy > jitter", () => {
         ? (of.delays[Math.min(attempt, of.delays.length) - 1] as number)
         : of.baseMillis === 0
           ? 0
-          : of.baseMillis *
-            { fixed: 1, linear: attempt, exponential: of.factor ** (attempt - 1) }[of.backoff]
+          : of.baseMillis * { fixed: 1, linear: attempt, exponential: of.factor ** (attempt - 1) }[of.backoff]
       const most = Math.min(raw, of.delayMaxMillis)
       const least = { none: most, full: 0, equal: most / 2 }[of.jitter]
       if (!Number.isSafeInteger(found)) throw new Error(what)
@@ -268,6 +267,11 @@ describe("RetryPolicy > what people write", () => {
         { error: "Other" },
       ],
     }))
+
+  test("a list of delays is not cut, unless a ceiling is written too", () => {
+    expect(read({ delays: ["2h", "3h"] })).toMatchObject({ delayMaxMillis: 3 * 3_600_000 })
+    expect(read({ delays: ["2h", "3h"], delayMax: "1h" })).toMatchObject({ delayMaxMillis: 3_600_000 })
+  })
 
   test("a list of delays has no jitter unless it is asked for", () => {
     expect(read({ delays: ["1s", 50, "1m"] })).toMatchObject({ delays: [1000, 50, 60_000], jitter: "none" })

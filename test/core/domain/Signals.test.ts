@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { InvalidInput } from "../../../core/domain/Errors.ts"
 import { errorInfo } from "../../../core/domain/Payload.ts"
 import { NonRetryable, RetryAfter, Snooze, snoozeMinMillis } from "../../../core/domain/Signals.ts"
-import type { TimeSpan } from "../../../core/domain/TimeSpan.ts"
+import { quote, type TimeSpan } from "../../../core/domain/TimeSpan.ts"
 
 describe("Signals", () => {
   test("each is an Error with a name of its own, a message and a stack", () => {
@@ -59,7 +59,7 @@ describe("Signals", () => {
         } catch (error) {
           thrown = error
         }
-        expect(thrown, `${field} ${String(span)}`).toBeInstanceOf(InvalidInput)
+        expect(thrown, `${field} ${quote(span)}`).toBeInstanceOf(InvalidInput)
         expect((thrown as InvalidInput).field).toBe(field)
       }
     }

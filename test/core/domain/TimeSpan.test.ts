@@ -23,6 +23,9 @@ const refused = (result: Result.Result<number, InvalidInput>, field: string): In
 const shown = (value: unknown): string =>
   typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : quote(value)
 
+/** One list of several: values of a kind stand on one line. */
+const groups = (lists: ReadonlyArray<ReadonlyArray<unknown>>): ReadonlyArray<unknown> => lists.flat()
+
 describe("TimeSpan > spans", () => {
   const right: ReadonlyArray<readonly [unknown, number]> = [
     ["1ms", 1],
@@ -70,15 +73,15 @@ describe("TimeSpan > spans", () => {
     }
   })
 
-  const wrong: ReadonlyArray<unknown> = [
-    ...[Number.NaN, Infinity, -Infinity, -1, -0.001, -1e15, 1e300, Number.MAX_VALUE, spanMaxMillis + 1],
-    ...["", " ", "5", "5 minutes", "5 m", " 5m", "5m ", "5M", "5H", "5min", "5mss", "m", "ms", "-5m", "+5m"],
-    ...["1e3ms", ".5s", "1.s", "1..5s", "1,5s", "1h-30m", "1h 30m", "PT5M", "NaN", "Infinity", "Infinitys"],
-    ...["٥m", "5ｍ", "5m\n", "5m\u0000", "0x10ms", "1_000ms", "1y", "1M", "5µs", "36525d1ms", "5218w"],
-    ...[`${"1s".repeat(32)}1s`, "9".repeat(64), `${"0".repeat(64)}1s`, "1s".repeat(100_000)],
-    ...[null, undefined, true, false, 5n, Symbol("5m"), {}, [], ["5m"], () => "5m", new Date(5)],
-    ...[{ valueOf: () => 5 }, new Number(5), new String("5m"), { minutes: 5 }, new Date(Number.NaN)],
-  ]
+  const wrong: ReadonlyArray<unknown> = groups([
+    [Number.NaN, Infinity, -Infinity, -1, -0.001, -1e15, 1e300, Number.MAX_VALUE, spanMaxMillis + 1],
+    ["", " ", "5", "5 minutes", "5 m", " 5m", "5m ", "5M", "5H", "5min", "5mss", "m", "ms", "-5m", "+5m"],
+    ["1e3ms", ".5s", "1.s", "1..5s", "1,5s", "1h-30m", "1h 30m", "PT5M", "NaN", "Infinity", "Infinitys"],
+    ["٥m", "5ｍ", "5m\n", "5m\u0000", "0x10ms", "1_000ms", "1y", "1M", "5µs", "36525d1ms", "5218w"],
+    [`${"1s".repeat(32)}1s`, "9".repeat(64), `${"0".repeat(64)}1s`, "1s".repeat(100_000)],
+    [null, undefined, true, false, 5n, Symbol("5m"), {}, [], ["5m"], () => "5m", new Date(5)],
+    [{ valueOf: () => 5 }, new Number(5), new String("5m"), { minutes: 5 }, new Date(Number.NaN)],
+  ])
   for (const [index, value] of wrong.entries())
     test(`${shown(value)} is refused (${index})`, () => {
       refused(parseSpan("jobs[2].delay", value), "jobs[2].delay")
@@ -140,20 +143,20 @@ describe("TimeSpan > instants", () => {
   for (const [value, millis] of right)
     test(`${shown(value)} is ${millis}`, () => expect(instant(value)).toBe(millis))
 
-  const wrong: ReadonlyArray<unknown> = [
-    ...["2027-01-31T09:00:00", "2027-01-31T09:00", "2027-01-31", "2027", "09:00", "2027-01-31 09:00:00Z"],
-    ...["2027-1-31T09:00:00Z", "27-01-31T09:00:00Z", "2027-01-31T9:00:00Z", "2027-01-31T09Z", "tomorrow"],
-    ...["31.01.2027 09:00", "Sun, 31 Jan 2027 09:00:00 GMT", "2027-01-31T09:00:00 Z", "2027-01-31t09:00:00z"],
-    ...["2027-01-31T09:00:00Z ", "\n2027-01-31T09:00:00Z", "2027-01-31T09:00:00[Europe/Berlin]", "", "now"],
-    ...["2027-01-31T09:00:00CET", "2027-01-31T09:00:00+1", "2027-01-31T09:00:00+01", "1800000000000"],
-    ...["2027-13-01T00:00:00Z", "2027-00-01T00:00:00Z", "2027-01-00T00:00:00Z", "2027-01-32T00:00:00Z"],
-    ...["2027-02-29T00:00:00Z", "2027-02-30T00:00:00Z", "2027-04-31T09:00:00+02:00", "1900-02-29T00:00:00Z"],
-    ...["2027-01-31T25:00:00Z", "2027-01-31T24:00:01Z", "2027-01-31T09:60:00Z", "2027-01-31T09:00:60Z"],
-    ...["2027-01-31T09:00:00+24:00", "2027-01-31T09:00:00+01:60", "12027-01-31T09:00:00Z"],
-    ...["-000000-01-01T00:00:00Z", "+275760-09-13T00:00:00.001Z", "+999999-01-01T00:00:00Z"],
-    ...[new Date(Number.NaN), new Date("never"), Number.NaN, Infinity, -Infinity, 8.64e15 + 1, -8.64e15 - 1],
-    ...[1e300, null, undefined, true, 5n, Symbol("now"), {}, [], [2027], () => 5, { getTime: () => 5 }],
-  ]
+  const wrong: ReadonlyArray<unknown> = groups([
+    ["2027-01-31T09:00:00", "2027-01-31T09:00", "2027-01-31", "2027", "09:00", "2027-01-31 09:00:00Z"],
+    ["2027-1-31T09:00:00Z", "27-01-31T09:00:00Z", "2027-01-31T9:00:00Z", "2027-01-31T09Z", "tomorrow"],
+    ["31.01.2027 09:00", "Sun, 31 Jan 2027 09:00:00 GMT", "2027-01-31T09:00:00 Z", "2027-01-31t09:00:00z"],
+    ["2027-01-31T09:00:00Z ", "\n2027-01-31T09:00:00Z", "2027-01-31T09:00:00[Europe/Berlin]", "", "now"],
+    ["2027-01-31T09:00:00CET", "2027-01-31T09:00:00+1", "2027-01-31T09:00:00+01", "1800000000000"],
+    ["2027-13-01T00:00:00Z", "2027-00-01T00:00:00Z", "2027-01-00T00:00:00Z", "2027-01-32T00:00:00Z"],
+    ["2027-02-29T00:00:00Z", "2027-02-30T00:00:00Z", "2027-04-31T09:00:00+02:00", "1900-02-29T00:00:00Z"],
+    ["2027-01-31T25:00:00Z", "2027-01-31T24:00:01Z", "2027-01-31T09:60:00Z", "2027-01-31T09:00:60Z"],
+    ["2027-01-31T09:00:00+24:00", "2027-01-31T09:00:00+01:60", "12027-01-31T09:00:00Z"],
+    ["-000000-01-01T00:00:00Z", "+275760-09-13T00:00:00.001Z", "+999999-01-01T00:00:00Z"],
+    [new Date(Number.NaN), new Date("never"), Number.NaN, Infinity, -Infinity, 8.64e15 + 1, -8.64e15 - 1],
+    [1e300, null, undefined, true, 5n, Symbol("now"), {}, [], [2027], () => 5, { getTime: () => 5 }],
+  ])
   for (const [index, value] of wrong.entries())
     test(`${shown(value)} is refused (${index})`, () => {
       refused(parseInstant('schedule "nightly".at', value), 'schedule "nightly".at')

@@ -38,6 +38,8 @@ const table: Readonly<Record<RunState, ReadonlyArray<RunState>>> = {
   expired: [],
 }
 
+const byText = (a: string | null, b: string | null): number => (String(a) < String(b) ? -1 : 1)
+
 type Operation = (run: Run, at: number) => Run | null
 
 /** All operations of the module, with every kind of argument that matters. */
@@ -130,7 +132,7 @@ const reached = (state: RunState, operation: ReadonlyArray<Operation>): Array<Ru
       if (next !== null) checkChange(run, next)
     }
   }
-  return [...states].sort()
+  return [...states].sort(byText)
 }
 
 const same = [
@@ -199,7 +201,7 @@ describe("Transition > the table", () => {
       const found = new Set(Object.values(operations).flatMap((operation) => reached(state, operation)))
       found.delete(null)
       const stays = state === "blocked" || state === "running" ? [state] : []
-      expect([...found].sort()).toEqual([...table[state], ...stays].sort())
+      expect([...found].sort(byText)).toEqual([...table[state], ...stays].sort(byText))
     })
   }
 
@@ -251,7 +253,13 @@ describe("Transition > a new run", () => {
     expect(again).toMatchObject({ id: "new", replayOf: dead.id, state: "ready", dueAt: now, createdAt: now })
     expect(again).toMatchObject({ attempt: 0, losses: 0, token: 0, error: null, key: null, needs: [] })
     expect(again).toMatchObject({ chainId: null, scheduleId: null, expiresAt: null, nominalAt: now - 100 })
-    expect(again).toMatchObject({ job: dead.job, queue: "mail", input: '{"a":1}', priority: 4, attemptMax: 3 })
+    expect(again).toMatchObject({
+      job: dead.job,
+      queue: "mail",
+      input: '{"a":1}',
+      priority: 4,
+      attemptMax: 3,
+    })
   })
 })
 

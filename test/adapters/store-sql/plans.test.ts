@@ -1,0 +1,189 @@
+// What SQLite does for each operation: every statement is recorded while it is executed, over a store with rows in
+// every state, and its plan must use the index that is made for it and read no history from end to end.
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { type Database, openDatabase } from "../../../adapters/store-sql/Database.ts"
+import { driverOver } from "../../../adapters/store-sql/sqlite.ts"
+import { failure, newRun, runId } from "../../../core/contract/Fixtures.ts"
+import { type RunState, runStates } from "../../../core/domain/Run.ts"
+import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
+import { now } from "./folder.ts"
+
+let database: Database
+let store: StoreDriver
+let executed: Array<string> = []
+beforeAll(async () => {
+  const opened = openDatabase({ file: ":memory:" })
+  database = opened
+  // As the database, but it remembers what was executed.
+  const recording: Database = {
+    ...opened,
+    prepare: (sql) => {
+      const statement = opened.prepare(sql)
+      return new Proxy(statement, {
+        get: (target, name) => {
+          const value = target[name as keyof typeof target] as unknown
+          if (typeof value !== "function") return value
+          return (...args: ReadonlyArray<never>): unknown => {
+            executed.push(sql)
+            return (value as (...all: ReadonlyArray<never>) => unknown).apply(target, [...args])
+          }
+        },
+      })
+    },
+  }
+  store = driverOver(recording, { file: ":memory:", now })
+  await store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 5000)
+  await store.enqueue([newRun(1), newRun(2), newRun(3, { key: "k", delayMillis: 1000 })])
+  await store.enqueue([newRun(4, { expiresAt: now() + 1 }), newRun(5, { needs: [runId(1)] })])
+  const schedule = { id: "s", job: "report", input: null, overlap: "skip", fromConfig: true } as const
+  const place = { cursor: now() - 1, nextAt: now() }
+  const trigger = { kind: "after", delayMillis: 1 } as const
+  await store.putSchedules([{ ...schedule, trigger, ...place }])
+})
+afterAll(() => database.close())
+
+/** The plans of all that one call executes, a line each. */
+const plansOf = async (call: () => unknown): Promise<ReadonlyArray<string>> => {
+  executed = []
+  await call()
+  const statements = executed.filter((sql) => !/^(begin|commit|rollback)/.test(sql))
+  return statements.flatMap((sql) =>
+    database
+      .prepare(`explain query plan ${sql}`)
+      .all()
+      .map(({ detail }) => String(detail)),
+  )
+}
+
+// Named through another index or the primary key; tables that are small by nature may be read as they are.
+const scans = (plans: ReadonlyArray<string>): ReadonlyArray<string> =>
+  plans.filter(
+    (plan) =>
+      /^SCAN (?!.*USING (COVERING )?INDEX)/.test(plan) &&
+      !/^SCAN (json_each|nodes|\(|\d|CONSTANT)/.test(plan),
+  )
+
+const claim = { node: "n1", queues: ["default"], jobs: ["report"], limit: 10, acknowledged: true }
+
+describe("the index that is made for it is used", () => {
+  const uses: ReadonlyArray<[string, () => unknown, ReadonlyArray<string | RegExp>]> = [
+    [
+      "claim",
+      () => store.claim({ ...claim, limit: 2 }),
+      ["runs_expiring", "runs_scheduled", "runs_retrying", /runs_ready \(queue=\?/],
+    ],
+    [
+      "promote",
+      () => store.promote(100),
+      ["runs_expiring", "runs_scheduled (due_at<?)", "runs_retrying (due_at<?)"],
+    ],
+    [
+      "dueWithin",
+      () => store.dueWithin(0, 9e15, 10),
+      ["runs_scheduled (due_at>?", "runs_retrying (due_at>?"],
+    ],
+    ["carried", () => store.carried("n1", 10), ["runs_running (node=?)"]],
+    ["started", () => store.started([{ id: runId(1), token: 1 }]), ["runs_id (id=?)"]],
+    [
+      "settle as succeeded",
+      () => store.settle([{ id: runId(1), token: 1, kind: "succeeded", output: null }]),
+      ["runs_id (id=?)", "PRIMARY KEY (need_id=?)"],
+    ],
+    [
+      "settle as failed",
+      () => store.settle([{ id: runId(2), token: 1, kind: "failed", error: failure, retryInMillis: null }]),
+      ["runs_id (id=?)"],
+    ],
+    ["reclaim", () => store.reclaim("n2", 10), ["runs_running"]],
+    ["cancel by id", () => store.cancel([runId(3)], "why"), ["runs_id (id=?)"]],
+    ["get", () => store.get([runId(3)]), ["runs_id (id=?)"]],
+    ["attempts", () => store.attempts(runId(2)), ["attempts_run (run_id=?)"]],
+    ["enqueue of an id that is there", () => store.enqueue([newRun(1)]), ["runs_id (id=?)"]],
+    [
+      "enqueue of a key that is in use",
+      () => store.enqueue([newRun(90, { key: "u", delayMillis: 9 }), newRun(91, { key: "u" })]),
+      ["runs_key (job=? AND key=?)"],
+    ],
+    ["list of a job", () => store.list({ job: "report", limit: 10 }), ["runs_job (job=? AND id<?)"]],
+    ["list of all", () => store.list({ limit: 10 }), ["runs_id (id<?)"]],
+    [
+      "list of a chain",
+      () => store.list({ chainId: runId(1), limit: 10 }),
+      [/runs_(chain \(chain_id=\?|id \(id<\?)/],
+    ],
+    ["dead letters", () => store.deadLetters({ limit: 10 }), [/dead_letters_1 \(run_id<\?\)/]],
+    ["replay", () => store.replay([runId(2)], [runId(92)]), ["(run_id=?)", "runs_id (id=?)"]],
+    [
+      "dueSchedules",
+      () => store.dueSchedules(10),
+      ["schedules_next (next_at>? AND next_at<?)", "schedules_waiting", "runs_id (id=?)"],
+    ],
+    ["nextScheduleAt", () => store.nextScheduleAt(), ["schedules_next"]],
+    [
+      "fire",
+      () =>
+        store.fire({
+          scheduleId: "s",
+          version: 1,
+          cursor: now(),
+          nextAt: null,
+          occurrences: [{ at: now(), lastAt: now(), count: 1, runId: runId(93), reason: null }],
+          runs: [newRun(93, { scheduleId: "s" })],
+          lastRunId: runId(93),
+        }),
+      ["(id=?)"],
+    ],
+    [
+      "the ledger of a schedule",
+      () => store.occurrences({ scheduleId: "s", limit: 10 }),
+      ["PRIMARY KEY (schedule_id=? AND at<?)"],
+    ],
+    ["the ledger of all", () => store.occurrences({ limit: 10 }), ["occurrences_at (at<?)"]],
+    [
+      "prune",
+      () => store.prune(now() + 1, 100),
+      [
+        "INTEGER PRIMARY KEY (rowid<?)",
+        "dead_letters_1 (run_id=?)",
+        "schedules_1 (id=?)",
+        "occurrences_at (at<?)",
+      ],
+    ],
+  ]
+  test.each(uses)("%s", async (name, call, indexes) => {
+    const plans = await plansOf(call)
+    const text = plans.join("\n")
+    for (const index of indexes) {
+      if (typeof index === "string") expect(text).toContain(index)
+      else expect(text).toMatch(index)
+    }
+    // The first young row ends this one, and what is before it is removed right after.
+    expect(scans(plans)).toEqual(name === "prune" ? ["SCAN runs"] : [])
+  })
+
+  test.each(
+    runStates.map((state): [RunState, RegExp] => [
+      state,
+      state === "succeeded" ? /runs_id \(id<\?\)/ : new RegExp(`runs_${state}\\b`),
+    ]),
+  )("list of state %s", async (state, index) => {
+    for (const filter of [{}, { job: "report" }]) {
+      const plans = await plansOf(() => store.list({ ...filter, state, limit: 10 }))
+      expect(plans.join("\n")).toMatch(state === "succeeded" && "job" in filter ? /runs_job/ : index)
+      expect(scans(plans)).toEqual([])
+    }
+  })
+
+  test("no index is there that no operation uses", async () => {
+    const indexes = database
+      .prepare("select name from sqlite_schema where type = 'index' and sql is not null")
+      .all()
+      .map(({ name }) => String(name))
+    const all: Array<string> = []
+    for (const [, call] of uses) all.push(...(await plansOf(call)))
+    for (const state of runStates) all.push(...(await plansOf(() => store.list({ state, limit: 10 }))))
+    const text = all.join("\n")
+    // It also keeps a key from being used twice, and a chain's index serves long histories.
+    expect(indexes.filter((name) => !text.includes(name))).toEqual([])
+  })
+})

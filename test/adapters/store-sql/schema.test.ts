@@ -1,0 +1,67 @@
+// The SQL that makes the tables and the tables as Drizzle knows them are written twice, and must say the same.
+import { getTableColumns, getTableName, is } from "drizzle-orm"
+import { getTableConfig, SQLiteTable } from "drizzle-orm/sqlite-core"
+import { DatabaseSync } from "node:sqlite"
+import { afterAll, describe, expect, test } from "vitest"
+import { openDatabase } from "../../../adapters/store-sql/Database.ts"
+import { migrations } from "../../../adapters/store-sql/migrations.ts"
+import * as schema from "../../../adapters/store-sql/schema.ts"
+import { testFolder } from "./folder.ts"
+
+const file = testFolder()
+const database = openDatabase({ file: ":memory:" })
+afterAll(() => database.close())
+
+const tables = Object.values(schema).filter((value) => is(value, SQLiteTable))
+
+describe("migrations.ts and schema.ts", () => {
+  test("have the same tables", () => {
+    const made = database.prepare("select name from sqlite_schema where type = 'table' order by name").all()
+    expect(tables.map(getTableName).sort()).toEqual(made.map(({ name }) => name))
+  })
+
+  test.each(tables.map((table): [string, SQLiteTable] => [getTableName(table), table]))(
+    "have the same columns of %s: names, order, types, nulls and primary key",
+    (name, table) => {
+      const made = database
+        .prepare(`select name, type, "notnull", pk from pragma_table_info('${name}')`)
+        .all()
+      const composed = getTableConfig(table).primaryKeys.flatMap(({ columns }) =>
+        columns.map((each) => each.name),
+      )
+      const known = Object.values(getTableColumns(table)).map((column) => ({
+        name: column.name,
+        type: column.getSQLType().toUpperCase(),
+        // A primary key that is the row's own number needs no word; all others are written out.
+        notnull: column.notNull && !(column.primary && column.getSQLType() === "integer") ? 1 : 0,
+        pk: column.primary ? 1 : composed.indexOf(column.name) + 1,
+      }))
+      expect(made.map((row) => ({ ...row }))).toEqual(known)
+    },
+  )
+
+  test("every table is strict, so that a value of a wrong type is refused", () => {
+    const loose = database
+      .prepare("select name from pragma_table_list where schema = 'main' and strict = 0")
+      .all()
+    expect(loose.map(({ name }) => name)).toEqual(["sqlite_schema"])
+  })
+})
+
+describe("a file of an older schema", () => {
+  test.each(migrations.map((_, version): [number] => [version]))(
+    "of version %i is brought up to date",
+    (version) => {
+      const old = file(`version-${version}.db`)
+      const sqlite = new DatabaseSync(old)
+      for (const step of migrations.slice(0, version)) sqlite.exec(step)
+      sqlite.exec(`pragma user_version = ${version}`)
+      sqlite.close()
+      const opened = openDatabase({ file: old })
+      const shape = "select type, name, sql from sqlite_schema order by type, name"
+      expect(opened.prepare(shape).all()).toEqual(database.prepare(shape).all())
+      expect(opened.prepare("pragma user_version").get()).toEqual({ user_version: migrations.length })
+      opened.close()
+    },
+  )
+})
