@@ -94,7 +94,9 @@ export class JobRegistry extends Context.Service<JobRegistry, { readonly entries
  */
 export const toLayer = <Input, Output, E, R>(
   job: Job<Input, Output, E>,
-  handler: (input: Input) => Effect.Effect<Output, E | NonRetryable | RetryAfter | Snooze, R>,
+  handler: (
+    input: Input,
+  ) => Effect.Effect<NoInfer<Output>, NoInfer<E> | NonRetryable | RetryAfter | Snooze, R>,
 ): Layer.Layer<never, never, JobRegistry | Exclude<R, CurrentRun>> =>
   Layer.effectDiscard(
     Effect.gen(function* () {

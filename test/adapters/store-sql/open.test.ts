@@ -32,7 +32,7 @@ const open = (path: string, options: Partial<SqliteOptions> = {}) =>
 
 const refusalOf = (path: string, options: Partial<SqliteOptions> = {}): unknown => {
   try {
-    open(path, options).close()
+    void open(path, options).close()
   } catch (error) {
     return error
   }
@@ -187,7 +187,7 @@ describe("what cannot be opened is refused, with the reason", () => {
     expectUnusable(path, "notWritable", /another program holds the file/, { busyMillis: 50 })
     holder.exec("rollback")
     holder.close()
-    open(path).close()
+    void open(path).close()
   })
 
   test("a place for the lock where a folder is", () => {

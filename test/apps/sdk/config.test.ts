@@ -10,7 +10,7 @@ const run = (): void => {}
 const one = job("one", { run })
 
 /** A config of one job with these options, as code without types might write it. */
-const withJob = (options: object): unknown => ({ jobs: [job("one", { run, ...options } as never)] })
+const withJob = (options: object): unknown => ({ jobs: [job("one", { run, ...options })] })
 const named = (name: unknown): unknown => ({ jobs: [job(name as string, { run })] })
 const withOn = (on: unknown): unknown => withJob({ on })
 

@@ -258,7 +258,7 @@ describe("where a run is sent", () => {
 describe("one run of many sends", () => {
   test("an id sent twice, one after the other or at once, makes one run, also when it has ended", async () => {
     let runs = 0
-    const work = job("work", { run: (_: number) => ++runs })
+    const work = job("work", { run: (input: number) => (input > 0 ? ++runs : 0) })
     const engine = await start({ jobs: [work] })
     const id = nextId()
     const together = await Promise.all([work.send(1, { id }), work.send(2, { id })])

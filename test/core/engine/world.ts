@@ -1,6 +1,5 @@
 // A small world for tests of whole engines: one store, one clock that moves only when told, and engines that
 // come and go over it. A store can be told to fail, before or after it has done what it was asked.
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
@@ -162,7 +161,7 @@ export const makeWorld = () => {
     advance: (millis: number) => advance(time, millis),
     /** Waits, by the world's clock; ends early by throwing when the signal is aborted. */
     sleep: (millis: number, signal: AbortSignal): Promise<void> =>
-      Effect.runPromiseWith(time.context as Context.Context<never>)(Effect.sleep(millis), { signal }),
+      Effect.runPromiseWith(time.context)(Effect.sleep(millis), { signal }),
     /** The whole ledger, oldest first. */
     ledger: async (scheduleId: string): Promise<ReadonlyArray<Occurrence>> => {
       const rows: Array<Occurrence> = []
