@@ -34,7 +34,8 @@ export const makeHandlers = (
             decodePayload(needs.get(need.name) ?? null),
           ]),
         ),
-        log: (line) => publish({ kind: "log", run, line: `${line}`.slice(0, lineMax) }),
+        // Code without types may log anything.
+        log: (line: unknown) => publish({ kind: "log", run, line: String(line).slice(0, lineMax) }),
         sleep: async (span) => {
           const millis = Result.getOrThrow(parseSpan("sleep", span))
           try {

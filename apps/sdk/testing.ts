@@ -59,12 +59,13 @@ export const testEngine = async (config: Config, options: TestOptions = {}): Pro
     while (engine.load().carried > time.sleeping() && performance.now() < until)
   }
   const stop: RunningEngine["stop"] = async (stopOptions) => {
-    let stopped = false
+    const state = { stopped: false }
     const stopping = engine.stop(stopOptions).finally(() => {
-      stopped = true
+      state.stopped = true
     })
     // A grace period passes in virtual time too, or nobody would ever see its end.
-    for (await turn(); !stopped; await turn()) if (Number.isFinite(time.nextAt())) time.moveTo(time.nextAt())
+    for (await turn(); !state.stopped; await turn())
+      if (Number.isFinite(time.nextAt())) time.moveTo(time.nextAt())
     await stopping
   }
   return {
