@@ -54,6 +54,9 @@ export const zoneOf = (name: string): Zone | undefined => {
   return zone
 }
 
+/** Whether its clocks show UTC and never change. */
+export const isUtc = (zone: Zone): boolean => zone.last === always
+
 /** The span that holds `second`, which must be in the years 1 to 2200. */
 export const spanAt = (zone: Zone, second: number): Span => {
   const { last } = zone
