@@ -1,6 +1,7 @@
 // A schedule in English words that say what it does, not what it looks like: `*/45` is not "every 45 minutes".
 // For lists, previews and refusals; beside the stations of `trigger/`. Pure; texts grow with the lists of the
 // expression, to a few hundred characters.
+import { yearMax, yearMin } from "./Calendar.ts"
 import type { Cron } from "./Cron.ts"
 import { isEveryDay, nextWall, wallMin } from "./WallTimes.ts"
 import { isUtc } from "./Zone.ts"
@@ -28,7 +29,7 @@ const clockWords = (cron: Cron): string => {
     const times = hours.flatMap((hour) =>
       minutes.map((minute) => [hour, minute, ...(onMinute ? [] : seconds)].map(two).join(":")),
     )
-    return `at ${list(times)}${isEveryDay(cron) ? " every day" : ""}`
+    return `at ${list(times)}${isAnyDay(cron) ? " every day" : ""}`
   }
   const second = onMinute ? "" : seconds.length === 60 ? "every second" : `second ${numbers(seconds)}`
   const minute = minutes.length === 60 ? "every minute" : `minute ${numbers(minutes)}`
@@ -72,25 +73,28 @@ const evenStep = (values: readonly number[]): number => {
     : 0
 }
 
+/** Whether neither day field keeps a day of the month out. */
+const isAnyDay = (cron: Cron): boolean => {
+  const [date, weekday] = [cron.days === everyDate, cron.weekdays === everyWeekday]
+  return cron.dayRule === "and" ? date && weekday : date || weekday
+}
+
 const dayWords = (cron: Cron): string => {
-  const anyDay = cron.days === everyDate
-  const anyWeekday = cron.weekdays === everyWeekday
   const date = list(dateItems(cron))
   const weekday = list(weekdayItems(cron))
   const months = valuesOf([cron.months, 0]).map((month) => monthNames[month - 1] ?? "")
   const years = (cron.years ?? []).flatMap((word, index) =>
-    valuesOf([word, 0]).map((bit) => 1970 + index * 32 + bit),
+    valuesOf([word, 0]).map((bit) => yearMin + index * 32 + bit),
   )
-  const or = anyDay || anyWeekday ? "" : ` on ${date} of the month and also on ${weekday}`
-  const and = anyDay
-    ? anyWeekday
-      ? ""
-      : ` on ${weekday}`
-    : ` on ${date} of the month${anyWeekday ? "" : ` if it is ${weekday}`}`
+  let days = ""
+  if (isAnyDay(cron)) days = ""
+  else if (cron.dayRule === "or") days = ` on ${date} of the month and also on ${weekday}`
+  else if (cron.days === everyDate) days = ` on ${weekday}`
+  else days = ` on ${date} of the month${cron.weekdays === everyWeekday ? "" : ` if it is ${weekday}`}`
   return [
-    cron.dayRule === "or" ? or : and,
+    days,
     months.length === 12 ? "" : ` in ${list(runs(months, monthNames))}`,
-    cron.years === null || years.length === 230 ? "" : ` in the year ${numbers(years)}`,
+    cron.years === null || years.length > yearMax - yearMin ? "" : ` in the year ${numbers(years)}`,
   ].join("")
 }
 
