@@ -80,22 +80,24 @@ const isAnyDay = (cron: Cron): boolean => {
 }
 
 const dayWords = (cron: Cron): string => {
-  const date = list(dateItems(cron))
-  const weekday = list(weekdayItems(cron))
   const months = valuesOf([cron.months, 0]).map((month) => monthNames[month - 1] ?? "")
   const years = (cron.years ?? []).flatMap((word, index) =>
     valuesOf([word, 0]).map((bit) => yearMin + index * 32 + bit),
   )
-  let days = ""
-  if (isAnyDay(cron)) days = ""
-  else if (cron.dayRule === "or") days = ` on ${date} of the month and also on ${weekday}`
-  else if (cron.days === everyDate) days = ` on ${weekday}`
-  else days = ` on ${date} of the month${cron.weekdays === everyWeekday ? "" : ` if it is ${weekday}`}`
   return [
-    days,
+    onDays(cron),
     months.length === 12 ? "" : ` in ${list(runs(months, monthNames))}`,
     cron.years === null || years.length > yearMax - yearMin ? "" : ` in the year ${numbers(years)}`,
   ].join("")
+}
+
+const onDays = (cron: Cron): string => {
+  if (isAnyDay(cron)) return ""
+  const date = ` on ${list(dateItems(cron))} of the month`
+  const weekday = list(weekdayItems(cron))
+  if (cron.dayRule === "or") return `${date} and also on ${weekday}`
+  if (cron.days === everyDate) return ` on ${weekday}`
+  return cron.weekdays === everyWeekday ? date : `${date} if it is ${weekday}`
 }
 
 const everyDate = -2

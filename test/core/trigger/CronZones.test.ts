@@ -204,6 +204,10 @@ describe("occurrences about clock changes are those of the rules", () => {
     ["double summer time", "Europe/London", "1940-01-01", "1948-01-01"],
     ["changes by 20 and 40 minutes", "Africa/Accra", "1920-01-01", "1943-01-01"],
     ["a half hour for good", "America/Caracas", "2007-01-01", "2017-01-01"],
+    ["a change just inside a piece of the table", "America/Santiago", "1973-01-01", "1973-12-31"],
+    ["repeated times on both sides of a piece's start", "America/Los_Angeles", "2185-06-01", "2185-12-31"],
+    ["a gap that begins between two minutes", "America/Phoenix", "1883-11-01", "1883-12-01"],
+    ["another one", "Asia/Hong_Kong", "1904-10-01", "1904-12-01"],
     ["the far future", "Asia/Gaza", "2038-01-01", "2044-01-01"],
   ])("with %s: %s from %s to %s", (_what, zone, from, to) => {
     compare(zone, `${from}T00:00:00Z`, `${to}T00:00:00Z`, 4711, 12)
