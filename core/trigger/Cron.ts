@@ -3,6 +3,7 @@
 // ask for spans. Instants are milliseconds since 1970 began. No clock and no host dates; an answer looks at each
 // month and at a handful of clock changes, and reads zone data only where no answer was asked for before.
 import type { Ambiguous, Gap } from "../domain/Schedule.ts"
+import { daySeconds } from "./Calendar.ts"
 import { isWall, nextWall, type Pattern, previousWall, wallEnd, wallMin } from "./WallTimes.ts"
 import { type Span, spanAt, type Zone } from "./Zone.ts"
 
@@ -29,7 +30,6 @@ export const betweenMax = 10_000
 const changeMax = 10_800
 /** More than any two offsets of a zone differ by: from this far off, no clock change leads back to a wall time. */
 const shiftMax = 172_800
-const daySeconds = 86_400
 
 /**
  * First occurrence strictly after `afterMillis`, which may have a fraction of a second (R12).
