@@ -61,19 +61,7 @@ describe("Payload > what JSON expresses", () => {
   })
 
   test("plain data comes back as it was", () => {
-    const values = [
-      null,
-      true,
-      0,
-      -1.5,
-      1e300,
-      "",
-      "ä\u2028\ud83d\ude00\ud800",
-      [],
-      {},
-      [[1, [2]]],
-      { a: { b: "c" } },
-    ]
+    const values = [null, true, 0, -1.5, 1e300, "", "ä\u2028\ud83d\ude00\ud800", [], {}, [[1, [2]]], { a: { b: "c" } }]
     for (const value of values) {
       const text = encode(value) as string
       expect(typeof text).toBe("string")
@@ -160,13 +148,7 @@ describe("Payload > what JSON cannot express is refused, at any depth", () => {
       )
       refused(hostile(thrown))
     }
-    expect(
-      refused({
-        toJSON: () => {
-          throw things[0]
-        },
-      }).reason,
-    ).toContain("(Not today)")
+    expect(refused({ toJSON: () => { throw things[0] } }).reason).toContain("(Not today)")
   })
 })
 
@@ -219,8 +201,7 @@ describe("Payload > utf8Length", () => {
         random() < 0.5 ? 0xd800 + Math.floor(random() * 0x800) : Math.floor(2 ** (random() * 16)),
       )
       const text = String.fromCharCode(...units)
-      if (utf8Length(text) !== encoder.encode(text).length)
-        throw new Error(`Round ${round}: ${JSON.stringify(text)}`)
+      if (utf8Length(text) !== encoder.encode(text).length) throw new Error(`Round ${round}: ${JSON.stringify(text)}`)
     }
   })
 })
@@ -341,7 +322,6 @@ describe("Payload > errorInfo", () => {
 
   test("what it gives can always be stored as JSON", () => {
     const things = [undefined, 5n, circle(), hostile(1), new Error("\ud800"), Symbol("s"), nested(20_000)]
-    for (const thrown of things)
-      expect(JSON.parse(JSON.stringify(errorInfo(thrown)))).toEqual(errorInfo(thrown))
+    for (const thrown of things) expect(JSON.parse(JSON.stringify(errorInfo(thrown)))).toEqual(errorInfo(thrown))
   })
 })

@@ -162,7 +162,8 @@ describe("RetryPolicy > jitter", () => {
         ? (of.delays[Math.min(attempt, of.delays.length) - 1] as number)
         : of.baseMillis === 0
           ? 0
-          : of.baseMillis * { fixed: 1, linear: attempt, exponential: of.factor ** (attempt - 1) }[of.backoff]
+          : of.baseMillis *
+            { fixed: 1, linear: attempt, exponential: of.factor ** (attempt - 1) }[of.backoff]
       const most = Math.min(raw, of.delayMaxMillis)
       const least = { none: most, full: 0, equal: most / 2 }[of.jitter]
       if (!Number.isSafeInteger(found)) throw new Error(what)

@@ -251,13 +251,7 @@ describe("Transition > a new run", () => {
     expect(again).toMatchObject({ id: "new", replayOf: dead.id, state: "ready", dueAt: now, createdAt: now })
     expect(again).toMatchObject({ attempt: 0, losses: 0, token: 0, error: null, key: null, needs: [] })
     expect(again).toMatchObject({ chainId: null, scheduleId: null, expiresAt: null, nominalAt: now - 100 })
-    expect(again).toMatchObject({
-      job: dead.job,
-      queue: "mail",
-      input: '{"a":1}',
-      priority: 4,
-      attemptMax: 3,
-    })
+    expect(again).toMatchObject({ job: dead.job, queue: "mail", input: '{"a":1}', priority: 4, attemptMax: 3 })
   })
 })
 
