@@ -121,7 +121,13 @@ const put = (table: ScheduleTable, schedule: PutSchedule, now: number): void => 
 const isSameTrigger = (a: Trigger, b: Trigger): boolean => {
   switch (a.kind) {
     case "cron":
-      return b.kind === "cron" && a.expression === b.expression && a.zone === b.zone
+      return (
+        b.kind === "cron" &&
+        a.expression === b.expression &&
+        a.zone === b.zone &&
+        a.gap === b.gap &&
+        a.ambiguous === b.ambiguous
+      )
     case "every":
       return b.kind === "every" && a.periodMillis === b.periodMillis && a.startAt === b.startAt
     case "after":

@@ -2,7 +2,7 @@
 // be, and in any case when the config is loaded.
 import * as Result from "effect/Result"
 import type { InvalidInput, InvalidSchedule } from "../../core/domain/Errors.ts"
-import type { Overlap, Trigger } from "../../core/domain/Schedule.ts"
+import type { Ambiguous, Gap, Overlap, Trigger } from "../../core/domain/Schedule.ts"
 import { parseInstant, parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { parseCron } from "../../core/trigger/CronFields.ts"
 
@@ -12,6 +12,21 @@ export interface TriggerOptions {
   readonly input?: unknown
   /** While the previous run is alive: `skip` (default) starts none, `allow` starts one beside it. */
   readonly overlap?: Overlap
+}
+
+/** Whose clocks a cron expression means, and what happens when they change. */
+export interface CronZoneOptions {
+  /** IANA name such as "Europe/Berlin"; UTC when absent. */
+  readonly tz?: string
+  /**
+   * Fixed times that a change skips: one run right `after` it (default), one `before` it, or none (`skip`).
+   */
+  readonly gap?: Gap
+  /**
+   * Times that a change repeats: the `first` pass, the `last`, or `both`. Default: the first for fixed times, both
+   * for expressions whose minute, hour or second starts with `*`.
+   */
+  readonly ambiguous?: Ambiguous
 }
 
 /** A trigger as it is written in a job's `on`; checked when the config is loaded. */
@@ -39,18 +54,23 @@ type Fields<Text extends string> = Text extends ` ${infer Rest}`
 
 /**
  * At the times of a cron expression: minute, hour, day, month, weekday; with six fields the second comes first,
- * with seven the year last. In UTC: other zones are refused until
- * they are there, and never ignored.
+ * with seven the year last. The times are those of clocks in the zone `tz`.
+ *
+ * Where clocks change, cron's own rules hold: a fixed time that is skipped runs once, right after the change, and a
+ * fixed time that comes twice runs the first time; an expression whose minute, hour or second starts with `*` just
+ * follows the clock. `gap` and `ambiguous` choose otherwise. Changes of more than three hours are not treated
+ * specially.
  */
 export const cron = <const Text extends string>(
   expression: CronText<Text>,
-  options: TriggerOptions & { readonly tz?: string } = {},
+  options: TriggerOptions & CronZoneOptions = {},
 ): TriggerSpec => ({
   options,
   parse: (field) => {
-    const zone = options.tz ?? "UTC"
-    return Result.mapBoth(parseCron(expression, { zone }), {
-      onSuccess: () => ({ kind: "cron" as const, expression, zone }),
+    const { tz: zone = "UTC", gap, ambiguous } = options
+    const rules = { ...(gap === undefined ? {} : { gap }), ...(ambiguous === undefined ? {} : { ambiguous }) }
+    return Result.mapBoth(parseCron(expression, { zone, ...rules }), {
+      onSuccess: () => ({ kind: "cron" as const, expression, zone, ...rules }),
       onFailure: (error) => error.within(field),
     })
   },

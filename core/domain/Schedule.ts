@@ -2,12 +2,33 @@
 
 /** When a schedule fires. Texts are kept as they were written. */
 export type Trigger =
-  | { readonly kind: "cron"; readonly expression: string; readonly zone: string }
+  | {
+      readonly kind: "cron"
+      readonly expression: string
+      readonly zone: string
+      /** Absent: `after`. */
+      readonly gap?: Gap
+      /** Absent: `auto`. */
+      readonly ambiguous?: Ambiguous
+    }
   /** Fixed rate: slot k is `startAt + k * periodMillis`, for ever. */
   | { readonly kind: "every"; readonly periodMillis: number; readonly startAt: number | null }
   /** Fixed delay, counted from the end of the previous run, whatever its outcome. */
   | { readonly kind: "after"; readonly delayMillis: number }
   | { readonly kind: "at"; readonly at: number }
+
+/**
+ * What becomes of wall times that a clock change skips, for schedules at fixed times: one run right `after` the
+ * change, one `before` it (at the last whole minute, or second for an expression with other seconds than 0), or
+ * none (`skip`). A schedule whose minute, hour or second starts with `*` skips them whatever is written here.
+ */
+export type Gap = "after" | "before" | "skip"
+
+/**
+ * Which of two passes counts when a clock change repeats wall times. `auto`: the `first` one for schedules at fixed
+ * times, `both` for those whose minute, hour or second starts with `*`. The others hold for all schedules.
+ */
+export type Ambiguous = "auto" | "first" | "last" | "both"
 
 /** What happens to an occurrence while the schedule's previous run is alive. */
 export type Overlap = "skip" | "allow"

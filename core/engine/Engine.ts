@@ -21,7 +21,7 @@ import { makeDispatcher } from "../run/Dispatcher.ts"
 import { type EnqueueError, makeEnqueue, newRuns, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
-import { parseCron } from "../trigger/CronFields.ts"
+import { parseCronTrigger } from "../trigger/CronFields.ts"
 import { firstAt, type ParsedTrigger } from "../trigger/Occurrences.ts"
 import { makePlanner } from "../trigger/Planner.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
@@ -229,8 +229,7 @@ const saveSchedules = (
 
 const parsedTrigger = ({ id, trigger }: NewSchedule): Result.Result<ParsedTrigger, InvalidSchedule> => {
   if (trigger.kind !== "cron") return Result.succeed(trigger)
-  const cron = parseCron(trigger.expression, { zone: trigger.zone })
-  return Result.mapBoth(cron, {
+  return Result.mapBoth(parseCronTrigger(trigger), {
     onSuccess: (parsed) => ({ ...trigger, cron: parsed }),
     onFailure: (error) => error.within(`schedule "${id}"`),
   })

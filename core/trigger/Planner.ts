@@ -12,7 +12,7 @@ import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
-import { parseCron } from "./CronFields.ts"
+import { parseCronTrigger } from "./CronFields.ts"
 import { type Decision, type ParsedTrigger, plan } from "./Occurrences.ts"
 
 /** Plans. */
@@ -143,10 +143,11 @@ const parsed = (
   cache: Map<string, ParsedTrigger>,
 ): Result.Result<ParsedTrigger, InvalidSchedule> => {
   if (trigger.kind !== "cron") return Result.succeed(trigger)
-  const name = `${trigger.zone} ${trigger.expression}`
+  // The text comes last: it is the only part that may hold a blank.
+  const name = [trigger.zone, trigger.gap, trigger.ambiguous, trigger.expression].join(" ")
   const known = cache.get(name)
   if (known !== undefined) return Result.succeed(known)
-  return Result.map(parseCron(trigger.expression, { zone: trigger.zone }), (cron) => {
+  return Result.map(parseCronTrigger(trigger), (cron) => {
     if (cache.size >= cacheMax) cache.clear()
     const made = { ...trigger, cron }
     cache.set(name, made)

@@ -31,6 +31,26 @@ describe("schedules", () => {
     ])
   })
 
+  test("a cron job keeps to the clocks of its zone, and to its rules where they change", async () => {
+    const tz = "Europe/Berlin"
+    const usual = job("usual", { on: cron("30 2 * * *", { tz }), run: () => {} })
+    const early = job("early", { on: cron("30 2 * * *", { tz, gap: "before" }), run: () => {} })
+    const strict = job("strict", { on: cron("30 2 * * *", { tz, gap: "skip" }), run: () => {} })
+    const engine = await start({ jobs: [usual, early, strict] })
+    await engine.advance("88d")
+    const lastOf = (name: string): Array<string> => startsOf(engine, name).slice(-2)
+    expect(lastOf("usual")).toEqual(["2026-03-28T01:30:00.000Z", "2026-03-29T01:00:00.000Z"])
+    expect(lastOf("early")).toEqual(["2026-03-28T01:30:00.000Z", "2026-03-29T00:59:00.000Z"])
+    expect(lastOf("strict")).toEqual(["2026-03-27T01:30:00.000Z", "2026-03-28T01:30:00.000Z"])
+  })
+
+  test("a zone that is not known is refused before anything starts", async () => {
+    const lost = job("lost", { on: cron("0 9 * * *", { tz: "Europe/Berln" }), run: () => {} })
+    await expect(start({ jobs: [lost] })).rejects.toThrow(
+      'the zone "Europe/Berln" is not known. Write "Europe/Berlin"',
+    )
+  })
+
   test("a fixed rate keeps its slots, however long a run takes", async () => {
     const sample = job("sample", {
       on: every("10s", { overlap: "allow" }),

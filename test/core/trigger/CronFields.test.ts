@@ -11,9 +11,17 @@ const faultOf = (text: unknown, zone?: string): InvalidSchedule => {
   if (Result.isSuccess(answer)) throw new Error(`accepted: ${String(text)}`)
   return answer.failure
 }
-/** Everything but the text. */
-const meaning = (text: string): Omit<Cron, "text"> => {
-  const { text: _text, ...rest } = cronOf(text)
+/** The fields alone: without the text, the zone, and what only the look of a text decides. */
+const meaning = (text: string): Partial<Cron> => {
+  const {
+    text: _text,
+    zone: _zone,
+    clock: _clock,
+    wild: _wild,
+    gap: _gap,
+    ambiguous: _both,
+    ...rest
+  } = cronOf(text)
   return rest
 }
 const bits = (...values: readonly number[]): number => values.reduce((word, value) => word | (1 << value), 0)
@@ -36,7 +44,6 @@ describe("parseCron", () => {
 
   test("turns every field into the bits of its values", () => {
     expect(meaning("0,31,32,59 0,23 1,31 1,12 0,6")).toEqual({
-      zone: "UTC",
       seconds: [1, 0],
       minutes: [bits(0, 31), bits(0, 27)],
       hours: bits(0, 23),
@@ -114,8 +121,52 @@ describe("parseCron", () => {
     expect(cronOf(nickname).text).toBe(nickname)
   })
 
-  test("takes Etc/UTC for UTC", () => {
-    expect(Result.getOrThrow(parseCron("0 0 * * *", { zone: "Etc/UTC" })).zone).toBe("UTC")
+  test("keeps the zone as it was written, and takes UTC without one", () => {
+    const zoneOf = (zone: string): string => Result.getOrThrow(parseCron("0 0 * * *", { zone })).zone
+    for (const zone of ["Etc/UTC", "Asia/Calcutta", "europe/berlin", "US/Eastern"])
+      expect(zoneOf(zone)).toBe(zone)
+    expect(cronOf("0 0 * * *").zone).toBe("UTC")
+  })
+
+  test("is wild when minute, hour or a written second starts with a star, and fixed otherwise", () => {
+    for (const text of [
+      "* 2 * * *",
+      "*/30 2 * * *",
+      "*,5 2 * * *",
+      "30 * * * *",
+      "30 */2 * * *",
+      "@hourly",
+    ]) {
+      expect(cronOf(text), text).toMatchObject({ wild: true, gap: "skip", ambiguous: "both" })
+    }
+    for (const text of ["* 30 2 * * *", "0 * 2 * * *", "0 0 * * * * 2030"])
+      expect(cronOf(text).wild, text).toBe(true)
+    for (const text of [
+      "30 2 * * *",
+      "0-59 2 * * *",
+      "0,30 1-5/2 * * *",
+      "5,* 2 * * *",
+      "0 30 2 * * *",
+      "@daily",
+    ]) {
+      expect(cronOf(text), text).toMatchObject({ wild: false, gap: "after", ambiguous: "first" })
+    }
+  })
+
+  test("takes how clock changes are met, and refuses what it does not know", () => {
+    const cron = Result.getOrThrow(parseCron("30 2 * * *", { gap: "before", ambiguous: "last" }))
+    expect(cron).toMatchObject({ gap: "before", ambiguous: "last" })
+    expect(Result.getOrThrow(parseCron("* * * * *", { gap: "before", ambiguous: "first" }))).toMatchObject({
+      gap: "skip",
+      ambiguous: "first",
+    })
+    for (const [field, next] of [
+      ["gap", 'Write "after" or "before" or "skip"'],
+      ["ambiguous", 'Write "auto" or "first" or "last" or "both"'],
+    ] as const) {
+      const fault = Result.getOrThrow(Result.flip(parseCron("0 0 * * *", { [field]: "never" })))
+      expect([fault.field, fault.next]).toEqual([field, next])
+    }
   })
 })
 
@@ -198,12 +249,20 @@ describe("a refusal names field, place, reason and the next step", () => {
     })
   })
 
-  test("a zone other than UTC is refused until zones come, an empty one always", () => {
-    const next = 'Leave the zone away or write "UTC", and give the times in UTC'
-    for (const [zone, reason] of [
-      ["Europe/Berlin", 'zones other than UTC are not supported yet, this one is "Europe/Berlin"'],
-      ["", "the zone is empty"],
-      [null, "a zone must be a string"],
+  test("a zone that is no IANA name is refused, with the names it looks like", () => {
+    const example = 'Write an IANA name such as "Europe/Berlin", or "UTC"'
+    for (const [zone, reason, next] of [
+      ["", "the zone is empty", example],
+      [" ", "the zone is empty", example],
+      [null, "a zone must be a string", example],
+      [5, "a zone must be a string", example],
+      ["Mars/Phobos", 'the zone "Mars/Phobos" is not known', example],
+      ["x".repeat(5000), `the zone "${"x".repeat(40)}..." is not known`, example],
+      ["Europ/Berlin", 'the zone "Europ/Berlin" is not known', 'Write "Europe/Berlin"'],
+      ["Europe/Berlin ", 'the zone "Europe/Berlin " is not known', 'Write "Europe/Berlin"'],
+      ["berlin", 'the zone "berlin" is not known', 'Write "Europe/Berlin"'],
+      ["New York", 'the zone "New York" is not known', 'Write "America/New_York"'],
+      ["Z", 'the zone "Z" is not known', 'Write "UTC"'],
     ] as const) {
       const fault = faultOf("0 0 * * *", zone as string)
       expect([fault.field, fault.position, fault.reason, fault.next]).toEqual([
@@ -212,6 +271,38 @@ describe("a refusal names field, place, reason and the next step", () => {
         reason,
         next,
       ])
+    }
+  })
+
+  test("a zone that only some runtimes know is refused on all", () => {
+    for (const zone of [
+      "PST",
+      "IST",
+      "JST",
+      "SystemV/PST8",
+      "US/Pacific-New",
+      "Factory",
+      "Etc/Unknown",
+      "GMT+5",
+    ]) {
+      expect(faultOf("0 0 * * *", zone).field, zone).toBe("zone")
+    }
+    const ahead = 'Write "Etc/GMT-2" for 2 hours ahead of UTC, or the name of a place'
+    for (const zone of ["+02:00", "+0200", "+2", "UTC+2", "GMT+2"])
+      expect(faultOf("0 0 * * *", zone).next).toBe(ahead)
+    for (const zone of [
+      "UTC",
+      "utc",
+      "GMT",
+      "EST",
+      "EST5EDT",
+      "CET",
+      "Zulu",
+      "Etc/GMT+12",
+      "Eire",
+      "Europe/Kyiv",
+    ]) {
+      expect(Result.isSuccess(parseCron("0 0 * * *", { zone })), zone).toBe(true)
     }
   })
 
