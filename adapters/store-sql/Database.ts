@@ -25,8 +25,11 @@ export interface DatabaseOptions {
 export interface Database {
   readonly file: string
   prepare(sql: string): StatementSync
-  /** Runs `body` in one write transaction: all of it, or, when it throws, none of it. */
-  transaction<A>(body: () => A): A
+  /**
+   * Runs `body` in one write transaction: all of it, or, when it throws, none of it. A `repeatable` one does not
+   * wait for the disk: a crash of the process keeps it, a power failure may take it back, as if it had not begun.
+   */
+  transaction<A>(body: () => A, repeatable?: boolean): A
   close(): void
 }
 
@@ -60,13 +63,21 @@ export const openDatabase = (
     sqlite.close()
     throw unusable(file, error)
   }
+  // Never within a transaction: SQLite would not take it there.
+  let level = options.durability ?? "full"
+  const setLevel = (wanted: typeof level): void => {
+    if (wanted === level) return
+    sqlite.exec(`pragma synchronous = ${wanted}`)
+    level = wanted
+  }
   const [begin, commit, rollback] = ["begin immediate", "commit", "rollback"].map((sql) =>
     sqlite.prepare(sql),
   )
   return {
     file,
     prepare: (sql) => sqlite.prepare(sql),
-    transaction: (body) => {
+    transaction: (body, repeatable = false) => {
+      setLevel(repeatable ? "normal" : (options.durability ?? "full"))
       run(begin)
       try {
         const value = body()

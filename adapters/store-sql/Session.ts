@@ -53,6 +53,7 @@ export const openSession = (database: Database, now: () => number) => {
         .from(dependents)
         .where(eq(dependents.needId, at("id"))),
     ),
+    anyDependent: prepare(database, sql`select 1 from dependents limit 1`),
     dropDependent: prepare(
       database,
       build
@@ -119,6 +120,13 @@ export const openSession = (database: Database, now: () => number) => {
       : { run: decodeRun(row), settledToken: row["settled_token"] as number }
   }
 
+  // Whether anything waits for a need, as far as this transaction has looked.
+  let anyWaiting: boolean | undefined
+  const addDependent = (needId: string, runId: string): void => {
+    statements.addDependent.run({ needId, runId })
+    anyWaiting = true
+  }
+
   /** Stores a new run and counts it; `false` when its id, or its key while it is in use, is there. */
   const insert = (run: Run): boolean => {
     if (statements.insert.run(encodeRun(run)) === 0) return false
@@ -167,6 +175,9 @@ export const openSession = (database: Database, now: () => number) => {
 
   /** Releases, or skips, what waits for an ended run, and what waits for that. A list, as chains can be long. */
   const endNeeds = (id: string, job: string, state: RunState): void => {
+    // Mostly nobody waits for anybody: one look at an empty table a transaction instead of one a run.
+    anyWaiting ??= statements.anyDependent.get() !== undefined
+    if (!anyWaiting) return
     const ended = [{ id, job, state }]
     for (let need = ended.pop(); need !== undefined; need = ended.pop()) {
       for (const { run_id } of statements.dependents.all({ id: need.id })) {
@@ -186,15 +197,28 @@ export const openSession = (database: Database, now: () => number) => {
     }
   }
 
-  const transaction = <A>(body: () => A): A => {
+  const transaction = <A>(body: () => A, repeatable = false): A => {
     moved.clear()
+    anyWaiting = undefined
     return database.transaction(() => {
       const value = body()
       for (const { job, state, by } of moved.values())
         if (by !== 0) statements.count.run({ job, state, count: by })
       return value
-    })
+    }, repeatable)
   }
 
-  return { database, now, statements, count, find, insert, save, dropNeeds, endNeeds, transaction }
+  return {
+    database,
+    now,
+    statements,
+    count,
+    find,
+    insert,
+    save,
+    addDependent,
+    dropNeeds,
+    endNeeds,
+    transaction,
+  }
 }

@@ -107,6 +107,7 @@ export const makeClaim = (session: Session) => {
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
     const jobs = JSON.stringify(wish.jobs)
+    // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
       promote(batchMax)
       const rows: Array<Row> = []
@@ -125,7 +126,7 @@ export const makeClaim = (session: Session) => {
       )
       for (const row of rows) session.count(row["job"] as string, "ready", "running")
       return rows.map(decodeRun)
-    })
+    }, true)
   }
 
   const settleOne = (settlement: Settlement): Settled => {
@@ -167,18 +168,20 @@ export const makeClaim = (session: Session) => {
     claim,
     promote: (limit: number): number => {
       checkLimit(limit, batchMax)
-      return session.transaction(() => promote(limit))
+      return session.transaction(() => promote(limit), true)
     },
     started: (held: ReadonlyArray<Held>): ReadonlyArray<boolean> => {
       checkBatch("runs", held)
-      return session.transaction(() =>
-        held.map(({ id, token }) => {
-          const found = session.find(id)
-          const after = found && Transition.startAcknowledged(found.run, token)
-          if (!found || !after) return false
-          if (!found.run.startAcknowledged) session.save(found.run, after, found.settledToken, null)
-          return true
-        }),
+      return session.transaction(
+        () =>
+          held.map(({ id, token }) => {
+            const found = session.find(id)
+            const after = found && Transition.startAcknowledged(found.run, token)
+            if (!found || !after) return false
+            if (!found.run.startAcknowledged) session.save(found.run, after, found.settledToken, null)
+            return true
+          }),
+        true,
       )
     },
     settle: (settlements: ReadonlyArray<Settlement>): ReadonlyArray<Settled> => {

@@ -32,7 +32,7 @@ export const makeEnqueue = (session: Session) => {
     if (!session.insert(row)) return existing(run)
     const broken = open.find((need) => !openStates.includes(need.state))
     for (const need of broken === undefined ? needs : []) {
-      session.statements.addDependent.run({ needId: need.id, runId: run.id })
+      session.addDependent(need.id, run.id)
     }
     if (broken !== undefined) {
       const reason = `"${broken.job}" (run ${broken.id}) ended ${broken.state}`

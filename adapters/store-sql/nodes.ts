@@ -40,7 +40,7 @@ export const makeNodes = (session: Session) => {
       return row
     },
     renew: (nodeId: string, leaseMillis: number): boolean =>
-      session.transaction(() => renew.run({ id: nodeId, expiresAt: now() + leaseMillis }) > 0),
+      session.transaction(() => renew.run({ id: nodeId, expiresAt: now() + leaseMillis }) > 0, true),
     leave: (nodeId: string): void => {
       session.transaction(() => remove.run({ id: nodeId }))
     },

@@ -120,11 +120,14 @@ export const openFloor = (file: string): Floor => {
     commit.run()
   }
   const claim = (limit: number): ReadonlyArray<Held> => {
+    // As the store does: a claim does not wait for the disk.
+    sqlite.exec("pragma synchronous = normal")
     begin.run()
     const now = Date.now()
     const rows = statements.claim.all("running", "floor", now, 1, queue, now, `["${job}"]`, limit)
     if (rows.length > 0) move("ready", "running", rows.length)
     commit.run()
+    sqlite.exec("pragma synchronous = full")
     return rows as unknown as ReadonlyArray<Held>
   }
   const settle = (rows: ReadonlyArray<Held>): void => {
