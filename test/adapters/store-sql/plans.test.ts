@@ -157,8 +157,10 @@ describe("the index that is made for it is used", () => {
       if (typeof index === "string") expect(text).toContain(index)
       else expect(text).toMatch(index)
     }
+    // Whether anybody waits for anything is one look at the first row there is.
+    const read = scans(plans).filter((scan) => scan !== "SCAN dependents")
     // The first young row ends this one, and what is before it is removed right after.
-    expect(scans(plans)).toEqual(name === "prune" ? ["SCAN runs"] : [])
+    expect(read).toEqual(name === "prune" ? ["SCAN runs"] : [])
   })
 
   test.each(
