@@ -2,6 +2,7 @@
 // Data goes to stdout, messages to stderr.
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
+import { cronCommands } from "./cron.ts"
 import { deadCommands } from "./dead.ts"
 import { dev } from "./dev.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
@@ -17,6 +18,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...runCommands,
   ...jobCommands,
   ...deadCommands,
+  ...cronCommands,
 }
 
 const options = {
@@ -30,6 +32,11 @@ const options = {
   before: { type: "string" },
   schedule: { type: "string" },
   reason: { type: "string" },
+  tz: { type: "string" },
+  gap: { type: "string" },
+  ambiguous: { type: "string" },
+  n: { type: "string", short: "n" },
+  from: { type: "string" },
 } as const
 
 const help = (): string => {
@@ -45,6 +52,8 @@ const help = (): string => {
     "Options:",
     "  --storage sqlite:FILE    which store to look at; default: $UHRWERK_STORAGE, the config's, or uhrwerk.db",
     "  -o, --output FORMAT      table (default), json or ndjson",
+    "  --tz ZONE                whose clocks a cron expression means: an IANA name; default UTC, never this machine's",
+    "  --gap, --ambiguous       what becomes of its times that a clock change skips or repeats, as in `cron()`",
     "  -h, --help   -v, --version",
     "",
     `Exit codes: ${Object.entries(exitCodes)
