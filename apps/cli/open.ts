@@ -52,8 +52,12 @@ export const storeCommand = (
   },
 })
 
+/** The storage that flag or environment name; without one the config or the default says it. */
+export const saidStorage = (flags: Flags): string | undefined =>
+  flags.storage ?? process.env["UHRWERK_STORAGE"]
+
 const storeFile = async (flags: Flags): Promise<string> => {
-  const said = flags.storage ?? process.env["UHRWERK_STORAGE"]
+  const said = saidStorage(flags)
   const storage = said ?? (findConfig() === undefined ? undefined : (await loadConfig(undefined)).storage)
   const { file, name } = Result.getOrThrow(parseStorage(storage as Storage | undefined))
   if (file === null)
