@@ -41,8 +41,8 @@ export const testEngine = async (config: Config, options: TestOptions = {}): Pro
   const storage = typeof config.storage === "object" ? config.storage : "memory:"
   const project = {
     ...(await checkConfig({ ...config, storage })),
-    pollMillis: 600_000,
-    leaseMillis: 3_600_000,
+    pollMillis: 3_600_000,
+    leaseMillis: 86_400_000,
   }
   const events: Array<EngineEvent> = []
   const engine = await startProject(project, {
