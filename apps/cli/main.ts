@@ -5,6 +5,7 @@ import { parseArgs } from "node:util"
 import { cronCommands } from "./cron.ts"
 import { deadCommands } from "./dead.ts"
 import { dev } from "./dev.ts"
+import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
 import { jobCommands } from "./jobs.ts"
 import type { Command } from "./open.ts"
@@ -15,6 +16,8 @@ const version = "0.1.0"
 /** All commands by their words. */
 const commands: Readonly<Record<string, Command>> = {
   dev,
+  // The same command, told apart by its flag.
+  "dev --fast-forward": fastForward,
   ...runCommands,
   ...jobCommands,
   ...deadCommands,
@@ -37,6 +40,8 @@ const options = {
   ambiguous: { type: "string" },
   n: { type: "string", short: "n" },
   from: { type: "string" },
+  "fast-forward": { type: "string" },
+  "run-handlers": { type: "boolean" },
 } as const
 
 const help = (): string => {
@@ -54,6 +59,7 @@ const help = (): string => {
     "  -o, --output FORMAT      table (default), json or ndjson",
     "  --tz ZONE                whose clocks a cron expression means: an IANA name; default UTC, never this machine's",
     "  --gap, --ambiguous       what becomes of its times that a clock change skips or repeats, as in `cron()`",
+    "  --run-handlers           with --fast-forward: run the jobs' code, and all that it does outside",
     "  -h, --help   -v, --version",
     "",
     `Exit codes: ${Object.entries(exitCodes)

@@ -22,6 +22,8 @@ export interface Flags {
   readonly ambiguous?: string
   readonly n?: string
   readonly from?: string
+  readonly "fast-forward"?: string
+  readonly "run-handlers"?: boolean
 }
 
 /** A command. */
