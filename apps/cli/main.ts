@@ -10,6 +10,7 @@ import { complain, exitCodes, UsageError } from "./errors.ts"
 import { jobCommands } from "./jobs.ts"
 import type { Command } from "./open.ts"
 import { runCommands } from "./runs.ts"
+import { scheduleCommands } from "./schedules.ts"
 
 const version = "0.1.0"
 
@@ -20,6 +21,7 @@ const commands: Readonly<Record<string, Command>> = {
   "dev --fast-forward": fastForward,
   ...runCommands,
   ...jobCommands,
+  ...scheduleCommands,
   ...deadCommands,
   ...cronCommands,
 }
