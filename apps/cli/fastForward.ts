@@ -30,11 +30,16 @@ interface Line {
   readonly notes: ReadonlyArray<string>
 }
 
+interface Start {
+  readonly run: Run
+  readonly at: number
+}
+
 interface Total {
   readonly job: string
   starts: number
-  first: string | null
-  last: string | null
+  first: Start | null
+  last: Start | null
   readonly skipped: Map<string, number>
 }
 
@@ -54,8 +59,11 @@ export const fastForward: Command = {
     const { schedules, jobs } = await checkConfig({ ...config, storage: "memory:" })
     const from = Date.now()
     const width = widthOf(schedules)
-    const tell = watch(schedules, [...jobs.keys()], (line, count) => {
+    const localOf = localTimes(schedules)
+    const tell = watch(schedules, [...jobs.keys()], (start, count) => {
+      // A line costs more than the start itself, so only those that are shown are made.
       if (count > limit) return
+      const line = lineOf(start, localOf)
       if (isTable) printLine(line, width)
       else lines.push(line)
     })
@@ -90,7 +98,7 @@ export const fastForward: Command = {
       console.error(`Ended early, at ${dateOf(from + gone)}: ${tell.starts()} starts are enough.`)
     if (isTable) {
       console.log("")
-      printTotals(tell.totals)
+      printTotals(tell.totals, localOf)
     } else printRows(flags, lines.map(rowOf), {})
     await engine.stop({ grace: 0 })
     return 0
@@ -104,17 +112,16 @@ const withoutHandlers = (config: Config): Config => ({
   jobs: config.jobs.map(({ name, options }) => define<any, any>(name, { ...options, run: () => {} })),
 })
 
-/** Hears the engine, keeps the totals, and makes a line of each start. */
+/** Hears the engine, keeps the totals, and tells of each start. */
 const watch = (
   schedules: ReadonlyArray<NewSchedule>,
   jobs: ReadonlyArray<string>,
-  each: (line: Line, count: number) => void,
+  each: (start: Start, count: number) => void,
 ) => {
   const byId = new Map(schedules.map((schedule) => [schedule.id, schedule]))
   const totals = new Map<string, Total>(
     jobs.map((job) => [job, { job, starts: 0, first: null, last: null, skipped: new Map() }]),
   )
-  const localOf = localTimes(byId)
   let starts = 0
   const hear = (event: EngineEvent): void => {
     if (event.kind === "trouble") console.error(plain(`Cannot ${event.doing}: ${event.error}`, 500))
@@ -124,27 +131,26 @@ const watch = (
     }
     if (event.kind !== "started") return
     starts++
-    const { run, at } = event
-    const { local, notes } = localOf(run, at)
-    const total = totals.get(run.job)
+    const start = { run: event.run, at: event.at }
+    const total = totals.get(event.run.job)
     if (total !== undefined) {
       total.starts++
-      total.first ??= local
-      total.last = local
+      total.first ??= start
+      total.last = start
     }
-    each({ at, local, job: run.job, attempt: run.attempt, notes }, starts)
+    each(start, starts)
   }
   return { hear, totals, starts: () => starts }
 }
 
 /** Times on the clocks that the schedule means; those of this machine for all that means none. */
-const localTimes = (schedules: ReadonlyMap<string, NewSchedule>) => {
+const localTimes = (schedules: ReadonlyArray<NewSchedule>) => {
   const crons = new Map(
-    [...schedules].flatMap(([id, { trigger }]) =>
+    schedules.flatMap(({ id, trigger }) =>
       trigger.kind === "cron" ? [[id, Result.getOrThrow(parseCronTrigger(trigger))] as const] : [],
     ),
   )
-  return (run: Run, at: number): { readonly local: string; readonly notes: ReadonlyArray<string> } => {
+  return ({ run, at }: Start): { readonly local: string; readonly notes: ReadonlyArray<string> } => {
     const cron = run.scheduleId === null ? undefined : crons.get(run.scheduleId)
     if (cron === undefined || run.nominalAt === null) return { local: dateOf(at), notes: [] }
     const [shown] = preview(cron, run.nominalAt - 1, 1)
@@ -160,18 +166,27 @@ const widthOf = (schedules: ReadonlyArray<NewSchedule>): number =>
   )
 const cronWidth = "Sun 2027-03-28 03:00:00 +02:00 ".length
 
+type LocalOf = ReturnType<typeof localTimes>
+
+const lineOf = (start: Start, localOf: LocalOf): Line => ({
+  at: start.at,
+  job: start.run.job,
+  attempt: start.run.attempt,
+  ...localOf(start),
+})
+
 const printLine = ({ local, job, attempt, notes }: Line, width: number): void => {
   const again = attempt > 1 ? `, attempt ${attempt}` : ""
   const note = notes.length === 0 ? "" : `  ${paint("yellow", notes.join("; "))}`
   console.log(`${paint("grey", local.padEnd(width))}  ${paint("bold", plain(job))}${again}${note}`)
 }
 
-const printTotals = (totals: ReadonlyMap<string, Total>): void =>
+const printTotals = (totals: ReadonlyMap<string, Total>, localOf: LocalOf): void =>
   printRows({}, [...totals.values()], {
     job: (row: Total) => row.job,
     starts: (row: Total) => String(row.starts),
-    first: (row: Total) => row.first ?? "-",
-    last: (row: Total) => row.last ?? "-",
+    first: (row: Total) => (row.first === null ? "-" : localOf(row.first).local),
+    last: (row: Total) => (row.last === null ? "-" : localOf(row.last).local),
     skipped: (row: Total) =>
       [...row.skipped].map(([reason, count]) => `${count} ${reason}`).join(", ") || "-",
   })
