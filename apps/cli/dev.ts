@@ -5,6 +5,7 @@ import { checkConfig } from "../sdk/config.ts"
 import { startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
 import { UsageError } from "./errors.ts"
+import { fastForward } from "./fastForward.ts"
 import { paint, plain, spanOf, timeOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
 import { loadConfig } from "./loadConfig.ts"
@@ -14,8 +15,10 @@ import type { Command } from "./open.ts"
 export const dev: Command = {
   usage: "dev [CONFIG]",
   about: "run a project here: engine and worker in one process",
-  run: async (args) => {
+  run: async (args, flags) => {
     if (args.length > 1) throw new UsageError("This command takes one config file")
+    if (flags["fast-forward"] !== undefined) return fastForward.run(args, flags)
+    if (flags["run-handlers"] === true) throw new UsageError("--run-handlers belongs to --fast-forward")
     // Whoever reads the output may go away (`| head`), and the engine works on: unheard, the error would come back
     // as trouble, which is printed, and so on for ever.
     for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})

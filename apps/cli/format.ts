@@ -30,6 +30,13 @@ export const spanOf = (millis: number): string => {
   return millis < 172_800_000 ? `${Math.round(millis / 3_600_000)} h` : `${Math.round(millis / 86_400_000)} d`
 }
 
+/** An instant as ISO 8601 in UTC, without a fraction where there is none. */
+export const utcOf = (millis: number): string => new Date(millis).toISOString().replace(".000Z", "Z")
+
+/** How far an instant is from now: `in 3 min`, `2 h ago`. */
+export const fromNow = (millis: number, now: number): string =>
+  millis >= now ? `in ${spanOf(millis - now)}` : `${spanOf(now - millis)} ago`
+
 const colours = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const
 
 /** Colours a text when stdout is a terminal and NO_COLOR is not set. */

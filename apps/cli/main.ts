@@ -2,21 +2,28 @@
 // Data goes to stdout, messages to stderr.
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
+import { cronCommands } from "./cron.ts"
 import { deadCommands } from "./dead.ts"
 import { dev } from "./dev.ts"
+import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
 import { jobCommands } from "./jobs.ts"
 import type { Command } from "./open.ts"
 import { runCommands } from "./runs.ts"
+import { scheduleCommands } from "./schedules.ts"
 
 const version = "0.1.0"
 
 /** All commands by their words. */
 const commands: Readonly<Record<string, Command>> = {
   dev,
+  // The same command, told apart by its flag.
+  "dev --fast-forward": fastForward,
   ...runCommands,
   ...jobCommands,
+  ...scheduleCommands,
   ...deadCommands,
+  ...cronCommands,
 }
 
 const options = {
@@ -30,6 +37,13 @@ const options = {
   before: { type: "string" },
   schedule: { type: "string" },
   reason: { type: "string" },
+  tz: { type: "string" },
+  gap: { type: "string" },
+  ambiguous: { type: "string" },
+  n: { type: "string", short: "n" },
+  from: { type: "string" },
+  "fast-forward": { type: "string" },
+  "run-handlers": { type: "boolean" },
 } as const
 
 const help = (): string => {
@@ -45,6 +59,9 @@ const help = (): string => {
     "Options:",
     "  --storage sqlite:FILE    which store to look at; default: $UHRWERK_STORAGE, the config's, or uhrwerk.db",
     "  -o, --output FORMAT      table (default), json or ndjson",
+    "  --tz ZONE                whose clocks a cron expression means: an IANA name; default UTC, never this machine's",
+    "  --gap, --ambiguous       what becomes of its times that a clock change skips or repeats, as in `cron()`",
+    "  --run-handlers           with --fast-forward: run the jobs' code, and all that it does outside",
     "  -h, --help   -v, --version",
     "",
     `Exit codes: ${Object.entries(exitCodes)

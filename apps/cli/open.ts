@@ -17,6 +17,13 @@ export interface Flags {
   readonly before?: string
   readonly schedule?: string
   readonly reason?: string
+  readonly tz?: string
+  readonly gap?: string
+  readonly ambiguous?: string
+  readonly n?: string
+  readonly from?: string
+  readonly "fast-forward"?: string
+  readonly "run-handlers"?: boolean
 }
 
 /** A command. */
@@ -47,8 +54,12 @@ export const storeCommand = (
   },
 })
 
+/** The storage that flag or environment name; without one the config or the default says it. */
+export const saidStorage = (flags: Flags): string | undefined =>
+  flags.storage ?? process.env["UHRWERK_STORAGE"]
+
 const storeFile = async (flags: Flags): Promise<string> => {
-  const said = flags.storage ?? process.env["UHRWERK_STORAGE"]
+  const said = saidStorage(flags)
   const storage = said ?? (findConfig() === undefined ? undefined : (await loadConfig(undefined)).storage)
   const { file, name } = Result.getOrThrow(parseStorage(storage as Storage | undefined))
   if (file === null)
@@ -69,12 +80,15 @@ export const only = (args: ReadonlyArray<string>, what: string): string => {
 }
 
 /** How many rows to show: 1 to 200, default 20. */
-export const limitOf = (flags: Flags): number => {
-  const limit = flags.limit === undefined ? 20 : Number(flags.limit)
-  if (!Number.isInteger(limit) || limit < 1 || limit > 200) {
-    throw new UsageError(`--limit ${flags.limit} is not a whole number from 1 to 200`)
+export const limitOf = (flags: Flags): number => countOf("--limit", flags.limit, 20, 200)
+
+/** A whole number from 1 to `max`. */
+export const countOf = (flag: string, text: string | undefined, usual: number, max: number): number => {
+  const count = text === undefined ? usual : Number(text)
+  if (!Number.isInteger(count) || count < 1 || count > max) {
+    throw new UsageError(`${flag} ${text} is not a whole number from 1 to ${max}`)
   }
-  return limit
+  return count
 }
 
 /** The refusal of an id that is not there. */

@@ -3,6 +3,7 @@ import type { Run, RunState } from "../../core/domain/Run.ts"
 import { runStates } from "../../core/domain/Run.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { UsageError } from "./errors.ts"
+import { explainRun, runExplain } from "./explain.ts"
 import { dateOf, plain, printFields, printRows, spanOf } from "./format.ts"
 import { type Command, limitOf, none, notFound, only, storeCommand } from "./open.ts"
 
@@ -41,14 +42,16 @@ export const runCommands: Readonly<Record<string, Command>> = {
     const [run] = await store.get([id])
     if (run === undefined) throw notFound("run", id)
     const attempts = await store.attempts(id)
+    const { why, next } = await explainRun(store, run, flags)
     if (flags.output !== undefined && flags.output !== "table") {
-      printRows(flags, [{ ...run, attempts }], {})
+      printRows(flags, [{ ...run, attempts, why }], {})
       return
     }
     printFields({
       id: run.id,
       job: run.job,
       state: `${run.state}${run.reason === null ? "" : `: ${plain(run.reason)}`}`,
+      why: plain(why, 2000),
       queue: run.queue,
       attempt: `${run.attempt} of ${run.attemptMax}`,
       created: dateOf(run.createdAt),
@@ -68,7 +71,9 @@ export const runCommands: Readonly<Record<string, Command>> = {
         `attempt ${each.attempt} ended ${dateOf(each.endedAt)}${span}: ${plain(`${each.error.name}: ${each.error.message}`, 500)}`,
       )
     }
+    if (next !== null) console.error(plain(next))
   }),
+  "run explain": runExplain,
   "run cancel": storeCommand(
     "run cancel ID [--reason TEXT]",
     "end a run that has not ended",

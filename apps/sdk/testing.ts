@@ -28,6 +28,10 @@ export interface TestEngine extends RunningEngine {
 export interface TestOptions {
   /** The instant at which time begins; default 2026-01-01T00:00:00Z. */
   readonly startAt?: Date | number | string
+  /** Hears each event as it happens. */
+  readonly onEvent?: (event: EngineEvent) => void
+  /** `false`: `events` stays empty, so that a year of a busy project fits into memory. Default `true`. */
+  readonly keepEvents?: boolean
 }
 
 /**
@@ -41,15 +45,18 @@ export const testEngine = async (config: Config, options: TestOptions = {}): Pro
   const storage = typeof config.storage === "object" ? config.storage : "memory:"
   const project = {
     ...(await checkConfig({ ...config, storage })),
-    pollMillis: 600_000,
-    leaseMillis: 3_600_000,
+    pollMillis: 3_600_000,
+    leaseMillis: 86_400_000,
   }
   const events: Array<EngineEvent> = []
   const engine = await startProject(project, {
     guard: false,
     context: time.context,
     handlerContext: time.handlerContext,
-    onEvent: (event) => events.push(event),
+    onEvent: (event) => {
+      if (options.keepEvents !== false) events.push(event)
+      options.onEvent?.(event)
+    },
   })
 
   // All work of this instant is done when a turn of the event loop passes and no handler is under way, but for

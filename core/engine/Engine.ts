@@ -106,6 +106,7 @@ const makeEngine = (
     const horizon = yield* makeHorizon(
       () => dispatcher.wake(),
       (error) => Effect.sync(() => onTrouble("load the horizon", error)),
+      config.pollMillis,
     )
     const dispatcher = yield* makeDispatcher({
       book: config.book,
@@ -159,9 +160,16 @@ const makeEngine = (
       dispatcher.stopAll("leaseLost")
     })
     yield* Effect.addFinalizer(() => Effect.andThen(abandon, membership.leave))
-    // A fixed delay counts from the end of its run.
+    // A fixed delay counts from the end of its run. Most schedules wait for no end, and a look at the store for each
+    // would cost more than the rest of their planning.
+    const heedless = new Set(
+      config.schedules
+        .filter(({ trigger, overlap }) => trigger.kind !== "after" && ["skip", "allow"].includes(overlap))
+        .map(({ id }) => id),
+    )
     events.listen((event) => {
-      if (event.kind === "ended" && event.run.scheduleId !== null) planner.wake()
+      if (event.kind !== "ended" || event.run.scheduleId === null) return
+      if (!heedless.has(event.run.scheduleId)) planner.wake()
     })
 
     const drain = yield* Effect.cached(

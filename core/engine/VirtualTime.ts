@@ -5,10 +5,12 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { MixedScheduler, Scheduler } from "effect/Scheduler"
+import { FarHeap } from "../wheel/FarHeap.ts"
 
 interface Sleeper {
-  readonly at: number
   readonly wake: () => void
+  /** Where it stands in the heap. */
+  position: number
 }
 
 /** A clock to move by hand. */
@@ -30,7 +32,26 @@ export interface VirtualTime {
 /** Makes a virtual time that stands at `startAt`, in epoch milliseconds. */
 export const makeVirtualTime = (startAt: number): VirtualTime => {
   let now = startAt
-  let sleepers: Array<Sleeper> = []
+  // A test may have ten thousand handlers asleep: each is found, and taken out, in a few steps.
+  const sleepers: Array<Sleeper | undefined> = []
+  const free: Array<number> = []
+  const heap = new FarHeap((index, position) => {
+    const sleeper = sleepers[index]
+    if (sleeper !== undefined) sleeper.position = position
+  })
+  const add = (at: number, sleeper: Sleeper): number => {
+    const index = free.pop() ?? sleepers.length
+    sleepers[index] = sleeper
+    heap.push(at, index)
+    return index
+  }
+  /** Frees the place of one that is out of the heap. */
+  const forget = (index: number): Sleeper | undefined => {
+    const sleeper = sleepers[index]
+    sleepers[index] = undefined
+    free.push(index)
+    return sleeper
+  }
   // In one number, nanoseconds since 1970 would be off by a hundred, and timers late by a millisecond.
   const nanos = (): bigint =>
     BigInt(Math.floor(now)) * 1_000_000n + BigInt(Math.round((now - Math.floor(now)) * 1e6))
@@ -44,13 +65,13 @@ export const makeVirtualTime = (startAt: number): VirtualTime => {
     sleep: (duration: Duration.Duration) =>
       Effect.callback<void>((resume) => {
         if (Duration.toMillis(duration) <= 0) return resume(Effect.void)
-        const sleeper = {
-          at: now + Duration.toMillis(duration),
-          wake: () => resume(Effect.void),
-        }
-        sleepers.push(sleeper)
+        const sleeper = { wake: () => resume(Effect.void), position: -1 }
+        const index = add(now + Duration.toMillis(duration), sleeper)
         return Effect.sync(() => {
-          sleepers = sleepers.filter((each) => each !== sleeper)
+          // Woken already: its place may be another's by now.
+          if (sleepers[index] !== sleeper) return
+          heap.remove(sleeper.position)
+          forget(index)
         })
       }),
   }
@@ -75,12 +96,12 @@ export const makeVirtualTime = (startAt: number): VirtualTime => {
   })
   return {
     now: () => now,
-    nextAt: () => sleepers.reduce((least, { at }) => Math.min(least, at), Number.POSITIVE_INFINITY),
+    nextAt: () => heap.tickMin,
     moveTo: (instant) => {
       now = Math.max(now, instant)
-      const woken = sleepers.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at)
-      sleepers = sleepers.filter(({ at }) => at > now)
-      for (const { wake } of woken) wake()
+      const woken: Array<Sleeper | undefined> = []
+      while (heap.tickMin <= now) woken.push(forget(heap.pop()))
+      for (const sleeper of woken) sleeper?.wake()
     },
     context: Context.make(Clock.Clock, clock).pipe(Context.add(Scheduler, scheduler)),
     handlerContext: Context.make(Clock.Clock, { ...clock, sleep: counted }).pipe(

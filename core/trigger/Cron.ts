@@ -120,14 +120,14 @@ const endOf = (cron: Cron, { end, shiftOut }: Span): number =>
   cron.ambiguous === "last" && shiftOut < 0 && shiftOut >= -changeMax ? end + shiftOut : end
 
 /** Whether the first second of the span makes up for wall times that were skipped there (R11b). */
-const isMadeUp = (cron: Cron, { start, offset, shiftIn }: Span): boolean =>
+export const isMadeUp = (cron: Cron, { start, offset, shiftIn }: Span): boolean =>
   cron.gap === "after" &&
   shiftIn > 0 &&
   shiftIn <= changeMax &&
   nextWall(cron, start + offset - shiftIn) < start + offset
 
-/** The instant near the end of the span that makes up for wall times skipped there, or NaN. */
-const madeUpBefore = (cron: Cron, { end, offset, shiftOut }: Span): number => {
+/** The second near the end of the span that makes up for wall times skipped there, where `gap` is `before`, or NaN. */
+export const madeUpBefore = (cron: Cron, { end, offset, shiftOut }: Span): number => {
   const wall = end + offset
   if (shiftOut <= 0 || shiftOut > changeMax || nextWall(cron, wall) >= wall + shiftOut) return NaN
   const unit = cron.seconds[0] === 1 && cron.seconds[1] === 0 ? 60 : 1

@@ -17,6 +17,28 @@ export const describe = (cron: Cron): string => {
   return `${clockWords(cron)}${dayWords(cron)}${never}, ${isUtc(cron.clock) ? "UTC" : `${cron.zone} time`}${changeWords(cron)}`
 }
 
+/**
+ * Each field with what it names, in the order of a cron text: "minute", "0, 15, 30 and 45". The second is there when
+ * it is not 0 alone, the year when the text has one.
+ */
+export const fieldWords = (cron: Cron): ReadonlyArray<readonly [field: string, words: string]> => {
+  const [seconds, minutes] = [valuesOf(cron.seconds), valuesOf(cron.minutes)]
+  const [hours, months] = [valuesOf([cron.hours, 0]), valuesOf([cron.months, 0])]
+  const all = (unit: string, values: readonly number[], count: number, words = numbers(values)): string =>
+    values.length === count ? `every ${unit}` : words
+  const names = months.map((month) => monthNames[month - 1] ?? "")
+  const years = yearsOf(cron)
+  return [
+    ...(seconds.length === 1 && seconds[0] === 0 ? [] : [["second", all("second", seconds, 60)] as const]),
+    ["minute", all("minute", minutes, 60)],
+    ["hour", all("hour", hours, 24)],
+    ["day", cron.days === everyDate ? "every day" : list(dateItems(cron))],
+    ["month", all("month", months, 12, list(runs(names, monthNames)))],
+    ["weekday", cron.weekdays === everyWeekday ? "every weekday" : list(weekdayItems(cron))],
+    ...(cron.years === null ? [] : [["year", all("year", years, yearMax - yearMin + 1)] as const]),
+  ]
+}
+
 const clockWords = (cron: Cron): string => {
   const hours = valuesOf([cron.hours, 0])
   const minutes = valuesOf(cron.minutes)
@@ -81,15 +103,16 @@ const isAnyDay = (cron: Cron): boolean => {
 
 const dayWords = (cron: Cron): string => {
   const months = valuesOf([cron.months, 0]).map((month) => monthNames[month - 1] ?? "")
-  const years = (cron.years ?? []).flatMap((word, index) =>
-    valuesOf([word, 0]).map((bit) => yearMin + index * 32 + bit),
-  )
+  const years = yearsOf(cron)
   return [
     onDays(cron),
     months.length === 12 ? "" : ` in ${list(runs(months, monthNames))}`,
     cron.years === null || years.length > yearMax - yearMin ? "" : ` in the year ${numbers(years)}`,
   ].join("")
 }
+
+const yearsOf = (cron: Cron): number[] =>
+  (cron.years ?? []).flatMap((word, index) => valuesOf([word, 0]).map((bit) => yearMin + index * 32 + bit))
 
 const onDays = (cron: Cron): string => {
   if (isAnyDay(cron)) return ""

@@ -17,22 +17,27 @@ export interface Horizon {
   readonly size: () => number
 }
 
-/** How far ahead instants are loaded, in milliseconds. */
+/** How far ahead instants are loaded at least, in milliseconds. */
 export const windowMillis = 60_000
 /** Instants in one load; with more waiting, the window is shorter. */
 export const loadMax = 20_000
 // After a load that failed.
 const retryMillis = 1000
 
-/** Starts a horizon that calls `wake` when something is due; it stops with the scope. */
+/**
+ * Starts a horizon that calls `wake` when something is due; it stops with the scope. It loads twice a window, so an
+ * engine that polls less often than that, as in virtual time, gets a longer one.
+ */
 export const makeHorizon = (
   wake: () => void,
   onError: (error: StoreError) => Effect.Effect<void>,
+  pollMillis = 0,
 ): Effect.Effect<Horizon, never, Scope.Scope | RunStore> =>
   Effect.gen(function* () {
     const store = yield* RunStore
     const clock = yield* Clock.Clock
     const now = () => clock.currentTimeMillisUnsafe()
+    const spanMillis = Math.max(windowMillis, 2 * pollMillis)
     // Everything due up to here is in the wheel or was added by a hint.
     let loadedUntil = 0
     // A load that is under way may have read the store before a hint's run was there.
@@ -42,14 +47,14 @@ export const makeHorizon = (
     const load = Effect.gen(function* () {
       // What is due already is not for the wheel: the dispatcher takes it as slots become free.
       const from = Math.max(now(), loadedUntil)
-      const until = now() + windowMillis
+      const until = now() + spanMillis
       loadingUntil = until
       const instants = yield* store.dueWithin(from, until, loadMax)
       // With a full page, what lies behind its last instant was not seen.
       loadedUntil = instants.length < loadMax ? until : (instants[instants.length - 1] as number)
       loadingUntil = 0
       for (const instant of instants) ticker.schedule(instant, 0)
-      return Math.min(windowMillis / 2, Math.max(1, loadedUntil - now()))
+      return Math.min(spanMillis / 2, Math.max(1, loadedUntil - now()))
     })
     const loop = Effect.gen(function* () {
       while (true) {

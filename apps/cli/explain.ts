@@ -1,0 +1,59 @@
+// `uhrwerk run explain`: gathers what is known around a run, for the sentence that says why it waits or how it ended.
+import type { Run } from "../../core/domain/Run.ts"
+import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { explain, type Explanation } from "../../core/run/Explain.ts"
+import { engineDefaults } from "../../core/engine/EngineConfig.ts"
+import { dateOf, plain, printRows, spanOf } from "./format.ts"
+import { findConfig, loadConfig } from "./loadConfig.ts"
+import { type Command, type Flags, notFound, only, saidStorage, storeCommand } from "./open.ts"
+
+// A chain has at most 1,000 runs, and a sentence names few of them.
+const needsMax = 1000
+
+/** Explains a run of the store. */
+export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Promise<Explanation> => {
+  const [needs, nodes, counts, now, config] = await Promise.all([
+    store.get(run.needs.slice(0, needsMax)),
+    store.nodes(),
+    store.counts(),
+    store.now(),
+    configOf(flags),
+  ])
+  const total = (wanted: string): number =>
+    counts.reduce((sum, { state, count }) => (state === wanted ? sum + count : sum), 0)
+  return explain(
+    {
+      run,
+      needs,
+      nodes,
+      readyCount: total("ready"),
+      runningCount: total("running"),
+      jobs: config === undefined ? null : new Set(config.jobs.map(({ name }) => name)),
+      slots: config === undefined ? null : (config.worker?.concurrency ?? engineDefaults.slots),
+      now,
+    },
+    { at: dateOf, span: spanOf },
+  )
+}
+
+// Of a store that was named, this folder's config says nothing.
+const configOf = (flags: Flags) =>
+  saidStorage(flags) === undefined && findConfig() !== undefined ? loadConfig(undefined) : undefined
+
+/** The command. */
+export const runExplain: Command = storeCommand(
+  "run explain ID",
+  "why a run waits, or how it ended, in one sentence",
+  async (store, args, flags) => {
+    const id = only(args, "run id")
+    const [run] = await store.get([id])
+    if (run === undefined) throw notFound("run", id)
+    const explained = await explainRun(store, run, flags)
+    if (flags.output !== undefined && flags.output !== "table") {
+      printRows(flags, [{ id, job: run.job, state: run.state, ...explained }], {})
+      return
+    }
+    console.log(plain(explained.why.replace(/\.?$/, "."), 2000))
+    if (explained.next !== null) console.error(plain(explained.next))
+  },
+)

@@ -1,0 +1,126 @@
+// `uhrwerk schedule show | pause | resume`: one schedule with what comes and what came, and whether it starts anything.
+import * as Result from "effect/Result"
+import type { Occurrence, ScheduleRow } from "../../core/domain/Schedule.ts"
+import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import type { Cron } from "../../core/trigger/Cron.ts"
+import { parseCronTrigger } from "../../core/trigger/CronFields.ts"
+import { describe } from "../../core/trigger/Describe.ts"
+import { preview } from "../../core/trigger/Preview.ts"
+import { explainRun } from "./explain.ts"
+import { dateOf, fromNow, plain, printFields, printRows, spanOf, utcOf } from "./format.ts"
+import { triggerText } from "./jobs.ts"
+import { type Command, type Flags, notFound, only, storeCommand } from "./open.ts"
+
+const nextShown = 5
+const occurrencesShown = 10
+
+interface Next {
+  readonly at: number
+  readonly local: string
+  readonly notes: ReadonlyArray<string>
+}
+
+/** The commands by their words. */
+export const scheduleCommands: Readonly<Record<string, Command>> = {
+  "schedule show": storeCommand(
+    "schedule show ID",
+    "a schedule: what comes, what came, its last run",
+    async (store, args, flags) => show(store, await find(store, only(args, "schedule's id")), flags),
+  ),
+  "schedule pause": storeCommand(
+    "schedule pause ID",
+    "start nothing more; instants of the pause are not caught up",
+    async (store, args) => setPaused(store, only(args, "schedule's id"), true),
+  ),
+  "schedule resume": storeCommand("schedule resume ID", "go on from now", async (store, args) =>
+    setPaused(store, only(args, "schedule's id"), false),
+  ),
+}
+
+const find = async (store: StoreDriver, id: string): Promise<ScheduleRow> => {
+  const row = (await store.schedules()).find((each) => each.id === id)
+  if (row === undefined) throw notFound("schedule", id)
+  return row
+}
+
+const setPaused = async (store: StoreDriver, id: string, paused: boolean): Promise<void> => {
+  const { pausedAt } = await find(store, id)
+  const isSo = (pausedAt !== null) === paused
+  if (!isSo && !(await store.pauseSchedule(id, paused))) throw notFound("schedule", id)
+  const after = await find(store, id)
+  const since = after.pausedAt === null ? "" : ` since ${dateOf(after.pausedAt)}`
+  console.error(
+    isSo
+      ? `Schedule ${plain(id)} was ${paused ? `paused already,${since}` : "not paused"}.`
+      : paused
+        ? `Schedule ${plain(id)} is paused; runs that it started before go on. Resume it: uhrwerk schedule resume ${plain(id)}`
+        : `Schedule ${plain(id)} goes on; an engine on this store notices within a second.`,
+  )
+  console.log(`${plain(id)} ${after.pausedAt === null ? "active" : "paused"}`)
+}
+
+const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise<void> => {
+  const now = await store.now()
+  const [last] = row.lastRunId === null ? [] : await store.get([row.lastRunId])
+  const occurrences = await store.occurrences({ scheduleId: row.id, limit: occurrencesShown })
+  const cron = row.trigger.kind === "cron" ? Result.getOrThrow(parseCronTrigger(row.trigger)) : undefined
+  const next = nextOf(row, cron)
+  if (flags.output !== undefined && flags.output !== "table") {
+    const instants = next.map(({ at, notes }) => ({ at: utcOf(at), notes }))
+    printRows(flags, [{ ...row, next: instants, lastRun: last ?? null, occurrences }], {})
+    return
+  }
+  printFields({
+    id: row.id,
+    job: row.job,
+    starts: triggerText(row.trigger),
+    ...(cron === undefined ? {} : { "in words": describe(cron), zone: cron.zone }),
+    overlap: row.overlap,
+    state: row.pausedAt === null ? "active" : `paused since ${dateOf(row.pausedAt)}`,
+    decided: `all instants up to ${dateOf(row.cursor)}`,
+    "last run":
+      last === undefined
+        ? row.lastRunId === null
+          ? "none yet"
+          : `${row.lastRunId}, removed since`
+        : `${last.id} ${last.state}`,
+    ...(last === undefined ? {} : { why: (await explainRun(store, last, flags)).why }),
+  })
+  console.log(`\nNext:${next.length === 0 ? ` ${nothing(row)}` : ""}`)
+  for (const { at, local, notes } of next) {
+    const note = notes.length === 0 ? "" : `  ${notes.join("; ")}`
+    console.log(`  ${local} (${fromNow(at, now)})${note}`)
+  }
+  console.log(`\nLast:${occurrences.length === 0 ? " nothing yet" : ""}`)
+  if (occurrences.length > 0) printRows({}, occurrences, occurrenceColumns)
+}
+
+const occurrenceColumns = {
+  at: (row: Occurrence) => dateOf(row.at),
+  became: (row: Occurrence) => row.runId ?? `${row.reason}${row.count > 1 ? ` (${row.count} instants)` : ""}`,
+  late: (row: Occurrence) => spanOf(Math.max(0, row.decidedAt - row.at)),
+}
+
+const nothing = ({ pausedAt, trigger }: ScheduleRow): string =>
+  pausedAt !== null
+    ? "nothing while it is paused"
+    : trigger.kind === "after"
+      ? "when its last run has ended"
+      : "nothing comes any more"
+
+/** The instants to come, as far as they are known now: the stored one, and what the trigger says after it. */
+const nextOf = ({ trigger, nextAt, pausedAt }: ScheduleRow, cron: Cron | undefined): ReadonlyArray<Next> => {
+  if (nextAt === null || pausedAt !== null) return []
+  if (cron !== undefined) {
+    return preview(cron, nextAt - 1, nextShown).map((each) => ({
+      ...each,
+      local: `${each.local} ${cron.zone}`,
+    }))
+  }
+  const count = trigger.kind === "every" ? nextShown : 1
+  const periodMillis = trigger.kind === "every" ? trigger.periodMillis : 0
+  return Array.from({ length: count }, (_, index) => {
+    const at = nextAt + index * periodMillis
+    return { at, local: dateOf(at), notes: [] }
+  })
+}
