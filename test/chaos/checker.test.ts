@@ -59,6 +59,7 @@ const fired = (at: number, runId: string) => ({
   runId,
   reason: null,
   decidedAt: at,
+  trigger: null,
 })
 
 const right: Evidence = {
@@ -131,6 +132,10 @@ const right: Evidence = {
       trigger: { kind: "every", periodMillis: 100, startAt: null },
       input: null,
       overlap: "skip",
+      waitsUntil: null,
+      pausedNote: null,
+      resumedAt: null,
+      runCount: 2,
       fromConfig: true,
       version: 3,
       cursor: t0 + 500,
