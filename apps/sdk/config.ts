@@ -147,12 +147,20 @@ const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> =>
     )
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)
+    const overlap = Result.getOrThrow(checkOverlap(`${field}.overlap`, spec.options.overlap))
+    if (overlap === "cancelRunning" && Object.keys(job.options.needs ?? {}).length > 0) {
+      throw new InvalidInput({
+        field: `${field}.overlap`,
+        reason: "a cancel ends the run of this job only, and those of the jobs that it needs would go on",
+        next: 'Give another overlap, such as "queueOne".',
+      })
+    }
     schedules.push({
       id: index === 0 ? job.name : `${job.name}#${index + 1}`,
       job: job.name,
       trigger: Result.getOrThrow(checkLimits(field, pattern, spec.options)),
       input: Result.getOrThrow(encodePayload(`${field}.input`, spec.options.input)),
-      overlap: Result.getOrThrow(checkOverlap(`${field}.overlap`, spec.options.overlap)),
+      overlap,
       ...Result.getOrThrow(checkCatchUp(field, spec.options)),
       fromConfig: true,
     })

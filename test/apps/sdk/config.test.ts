@@ -12,6 +12,7 @@ const one = job("one", { run })
 /** A config of one job with these options, as code without types might write it. */
 const withJob = (options: object): unknown => ({ jobs: [job("one", { run, ...options })] })
 const named = (name: unknown): unknown => ({ jobs: [job(name as string, { run })] })
+const needed = job("needed", { run })
 const withOn = (on: unknown): unknown => withJob({ on })
 
 interface Refusal {
@@ -412,6 +413,13 @@ describe("triggers", () => {
       "catchUp all with cancelRunning",
       withOn(every("5s", { catchUp: "all", overlap: "cancelRunning" })),
       { field: 'job "one".on.catchUp', reason: /would cancel the one before/ },
+    ],
+    [
+      "cancelRunning of a job with needs",
+      {
+        jobs: [needed, job("one", { on: every("5s", { overlap: "cancelRunning" }), needs: { needed }, run })],
+      },
+      { field: 'job "one".on.overlap', reason: /would go on/ },
     ],
     [
       "catchUpMax without all",
