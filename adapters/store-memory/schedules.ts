@@ -8,7 +8,8 @@ import type {
   ScheduleRow,
   Trigger,
 } from "../../core/domain/Schedule.ts"
-import type { Fire } from "../../core/ports/StoreDriver.ts"
+import * as Transition from "../../core/domain/Transition.ts"
+import { type Fire, replacedReason } from "../../core/ports/StoreDriver.ts"
 import { planEnqueue } from "./enqueue.ts"
 import { batchMax, checkBatch, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
 import type { RunTable } from "./RunTable.ts"
@@ -31,14 +32,15 @@ export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () =>
     for (const id of ids) table.rows.delete(id)
   },
 
-  pauseSchedule: (id: string, paused: boolean): boolean => {
+  pauseSchedule: (id: string, paused: boolean, note: string | null = null): boolean => {
     const row = table.rows.get(id)
     if (row === undefined) return false
     if (paused === (row.pausedAt !== null)) return true
     const now = clock()
-    // What would have come up during a pause never does: the cursor goes on from now.
-    const cursor = paused ? row.cursor : Math.max(row.cursor, now)
-    table.rows.set(id, { ...row, version: row.version + 1, cursor, pausedAt: paused ? now : null })
+    const pause = paused
+      ? { pausedAt: now, pausedNote: note }
+      : { pausedAt: null, pausedNote: null, resumedAt: now }
+    table.rows.set(id, { ...row, version: row.version + 1, ...pause })
     return true
   },
 
@@ -50,7 +52,7 @@ export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () =>
       if (row.pausedAt !== null) continue
       const last = row.lastRunId === null ? undefined : runs.entries.get(row.lastRunId)?.run
       const lastRunAlive = last !== undefined && !isFinal(last.state)
-      const hasWaited = row.trigger.kind === "after" && row.lastRunId !== null && !lastRunAlive
+      const hasWaited = row.waitsUntil !== null && !lastRunAlive
       if (row.nextAt === null ? hasWaited : row.nextAt <= now) {
         due.push({ ...row, lastRunAlive, lastRunEndedAt: last?.endedAt ?? null })
       }
@@ -73,15 +75,21 @@ export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () =>
     if (row === undefined || row.version !== fire.version || decidesTwice(table, fire)) return "conflict"
     const now = clock()
     const { created } = planEnqueue(runs, fire.runs, now)
+    const replaced = fire.cancelRunId === null ? undefined : runs.entries.get(fire.cancelRunId)
+    const cancelled = replaced === undefined ? null : Transition.cancelled(replaced.run, replacedReason, now)
+    if (replaced !== undefined && cancelled !== null) runs.apply(replaced, cancelled, now)
     for (const run of created) runs.insert(run)
+    const trigger = JSON.stringify(row.trigger)
     for (const { at, lastAt, count, runId, reason } of fire.occurrences) {
-      table.decide({ scheduleId: row.id, at, lastAt, count, runId, reason, decidedAt: now })
+      table.decide({ scheduleId: row.id, at, lastAt, count, runId, reason, decidedAt: now, trigger })
     }
     table.rows.set(row.id, {
       ...row,
       version: row.version + 1,
       cursor: fire.cursor,
       nextAt: fire.nextAt,
+      waitsUntil: fire.waitsUntil,
+      runCount: row.runCount + fire.occurrences.filter(({ runId }) => runId !== null).length,
       lastRunId: fire.lastRunId ?? row.lastRunId,
     })
     return "fired"
@@ -98,12 +106,12 @@ export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () =>
 })
 
 const put = (table: ScheduleTable, schedule: PutSchedule, now: number): void => {
-  const { id, job, trigger, input, overlap, fromConfig, cursor, nextAt } = schedule
-  const given = { id, job, trigger: { ...trigger }, input, overlap, fromConfig }
+  const { id, job, trigger, input, overlap, catchUp, fromConfig, cursor, nextAt } = schedule
+  const policy = catchUp === undefined ? {} : { catchUp: { ...catchUp } }
+  const given = { id, job, trigger: { ...trigger }, input, overlap, ...policy, fromConfig }
   const row = table.rows.get(id)
   if (row === undefined) {
-    const place = { version: 1, cursor, nextAt, pausedAt: null, createdAt: now, lastRunId: null }
-    table.rows.set(id, { ...given, ...place })
+    table.rows.set(id, { ...given, ...fresh, cursor, nextAt, createdAt: now })
     return
   }
   const keepsTime = isSameTrigger(row.trigger, trigger)
@@ -112,13 +120,27 @@ const put = (table: ScheduleTable, schedule: PutSchedule, now: number): void => 
     row.job === job &&
     row.input === input &&
     row.overlap === overlap &&
+    JSON.stringify(row.catchUp) === JSON.stringify(catchUp) &&
     row.fromConfig === fromConfig
   // Every node saves its config when it starts: what is the same must not turn a step away.
   if (isSame) return
-  table.rows.set(id, { ...row, ...given, version: row.version + 1, nextAt: keepsTime ? row.nextAt : nextAt })
+  const { catchUp: _, ...kept } = row
+  const place = keepsTime ? {} : { nextAt, waitsUntil: null }
+  table.rows.set(id, { ...kept, ...given, ...place, version: row.version + 1 })
+}
+
+const fresh = {
+  version: 1,
+  waitsUntil: null,
+  pausedAt: null,
+  pausedNote: null,
+  resumedAt: null,
+  lastRunId: null,
+  runCount: 0,
 }
 
 const isSameTrigger = (a: Trigger, b: Trigger): boolean => {
+  if (a.startsAt !== b.startsAt || a.endsAt !== b.endsAt || a.countMax !== b.countMax) return false
   switch (a.kind) {
     case "cron":
       return (

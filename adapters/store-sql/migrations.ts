@@ -119,4 +119,20 @@ create table nodes (
 `,
   // The ledger of all schedules by time, for its list and for pruning.
   `create index occurrences_at on occurrences (at);`,
+  // What a schedule does with missed instants, what it waits for, how often it ran, its pause; and which text named
+  // an instant. A fixed delay without a next instant waits for its run.
+  `
+alter table schedules add column catch_up text;
+alter table schedules add column waits_until integer;
+alter table schedules add column run_count integer not null default 0;
+alter table schedules add column paused_note text;
+alter table schedules add column resumed_at integer;
+update schedules set waits_until = cursor
+  where next_at is null and last_run_id is not null and json_extract(trigger, '$.kind') = 'after';
+update schedules set run_count = (select count(*) from occurrences where schedule_id = schedules.id and run_id is not null);
+drop index schedules_waiting;
+create index schedules_waiting on schedules (last_run_id) where waits_until is not null and next_at is null
+  and paused_at is null;
+alter table occurrences add column trigger text;
+`,
 ]

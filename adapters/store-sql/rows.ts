@@ -2,6 +2,7 @@
 import type { Attempt, ErrorInfo, Run, RunState } from "../../core/domain/Run.ts"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import type {
+  CatchUp,
   Occurrence,
   OccurrenceReason,
   Overlap,
@@ -107,13 +108,18 @@ export const decodeSchedule = (row: Row): ScheduleRow => ({
   trigger: json(row["trigger"]) as Trigger,
   input: textOrNull(row["input"]),
   overlap: text(row["overlap"]) as Overlap,
+  ...(row["catch_up"] === null ? {} : { catchUp: json(row["catch_up"]) as CatchUp }),
   fromConfig: row["from_config"] === 1,
   version: number(row["version"]),
   cursor: number(row["cursor"]),
   nextAt: numberOrNull(row["next_at"]),
+  waitsUntil: numberOrNull(row["waits_until"]),
   pausedAt: numberOrNull(row["paused_at"]),
+  pausedNote: textOrNull(row["paused_note"]),
+  resumedAt: numberOrNull(row["resumed_at"]),
   createdAt: number(row["created_at"]),
   lastRunId: textOrNull(row["last_run_id"]),
+  runCount: number(row["run_count"]),
 })
 
 /** An occurrence of its row. */
@@ -125,4 +131,5 @@ export const decodeOccurrence = (row: Row): Occurrence => ({
   runId: textOrNull(row["run_id"]),
   reason: textOrNull(row["reason"]) as OccurrenceReason | null,
   decidedAt: number(row["decided_at"]),
+  trigger: textOrNull(row["trigger"]),
 })

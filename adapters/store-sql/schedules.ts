@@ -2,7 +2,8 @@
 import { asc, eq, sql } from "drizzle-orm"
 import type { DueSchedule, NewSchedule, Occurrence, ScheduleRow } from "../../core/domain/Schedule.ts"
 import { finalStates } from "../../core/domain/Run.ts"
-import type { Fire } from "../../core/ports/StoreDriver.ts"
+import * as Transition from "../../core/domain/Transition.ts"
+import { type Fire, replacedReason } from "../../core/ports/StoreDriver.ts"
 import type { makeEnqueue } from "./enqueue.ts"
 import { batchMax, checkBatch, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
 import { decodeOccurrence, decodeSchedule } from "./rows.ts"
@@ -24,11 +25,21 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
     database,
     build.insert(schedules).values({
       ...Object.fromEntries(
-        ["id", "job", "trigger", "input", "overlap", "fromConfig", "cursor", "nextAt", "createdAt"].map(
-          (name) => [name, at(name)],
-        ),
+        [
+          "id",
+          "job",
+          "trigger",
+          "input",
+          "overlap",
+          "catchUp",
+          "fromConfig",
+          "cursor",
+          "nextAt",
+          "createdAt",
+        ].map((name) => [name, at(name)]),
       ),
       version: 1,
+      runCount: 0,
     } as unknown as typeof schedules.$inferInsert),
   )
   const edit = prepare(
@@ -37,7 +48,9 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
       .update(schedules)
       .set({
         ...(Object.fromEntries(
-          ["job", "trigger", "input", "overlap", "fromConfig", "nextAt"].map((name) => [name, at(name)]),
+          ["job", "trigger", "input", "overlap", "catchUp", "fromConfig", "nextAt", "waitsUntil"].map(
+            (name) => [name, at(name)],
+          ),
         ) as object),
         version: sql`${schedules.version} + 1`,
       })
@@ -51,7 +64,8 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
       .update(schedules)
       .set({
         pausedAt: at<number>("pausedAt"),
-        cursor: sql`max(${schedules.cursor}, ${at("cursor")})`,
+        pausedNote: at<string>("pausedNote"),
+        resumedAt: sql`coalesce(${at("resumedAt")}, ${schedules.resumedAt})`,
         version: sql`${schedules.version} + 1`,
       })
       .where(eq(schedules.id, at("id"))),
@@ -64,8 +78,7 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
           where next_at is not null and paused_at is null and next_at <= ${at("now")} order by next_at limit ${at("limit")})
         union all
         select * from (select w.* from schedules as w indexed by schedules_waiting left join runs as x on x.id = w.last_run_id
-          where w.next_at is null and w.last_run_id is not null and w.paused_at is null
-          and json_extract(w.trigger, '$.kind') = 'after'
+          where w.waits_until is not null and w.next_at is null and w.paused_at is null
           and (x.id is null or x.state in (${ended})) limit ${at("limit")})
       ) as s left join runs as r on r.id = s.last_run_id order by s.next_at limit ${at("limit")}`,
   )
@@ -82,6 +95,8 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
         version: sql`${schedules.version} + 1`,
         cursor: at<number>("cursor"),
         nextAt: at<number>("nextAt"),
+        waitsUntil: at<number>("waitsUntil"),
+        runCount: sql`${schedules.runCount} + ${at("runs")}`,
         lastRunId: sql`coalesce(${at("lastRunId")}, ${schedules.lastRunId})`,
       })
       .where(sql`${schedules.id} = ${at("id")} and ${schedules.version} = ${at("version")}`),
@@ -90,14 +105,15 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
     database,
     build
       .insert(occurrences)
-      .values(
-        Object.fromEntries(
+      .values({
+        ...Object.fromEntries(
           ["scheduleId", "at", "lastAt", "count", "runId", "reason", "decidedAt"].map((name) => [
             name,
             at(name),
           ]),
-        ) as unknown as typeof occurrences.$inferInsert,
-      )
+        ),
+        trigger: sql`(select trigger from schedules where id = ${at("scheduleId")})`,
+      } as unknown as typeof occurrences.$inferInsert)
       .onConflictDoNothing(),
   )
   const ledger = (condition: ReturnType<typeof sql>) =>
@@ -111,7 +127,8 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
   const put = (schedule: NewSchedule & { readonly cursor: number; readonly nextAt: number | null }): void => {
     const row = byId.get({ id: schedule.id })
     const trigger = JSON.stringify(schedule.trigger)
-    const values = { ...schedule, trigger, fromConfig: schedule.fromConfig ? 1 : 0 }
+    const catchUp = schedule.catchUp === undefined ? null : JSON.stringify(schedule.catchUp)
+    const values = { ...schedule, trigger, catchUp, fromConfig: schedule.fromConfig ? 1 : 0 }
     if (row === undefined) {
       insert.run({ ...values, createdAt: now() })
       return
@@ -122,9 +139,17 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
       row["job"] === schedule.job &&
       row["input"] === schedule.input &&
       row["overlap"] === schedule.overlap &&
+      row["catch_up"] === catchUp &&
       row["from_config"] === values.fromConfig
-    if (!unchanged)
-      edit.run({ ...values, nextAt: same ? (row["next_at"] as number | null) : schedule.nextAt })
+    if (unchanged) return
+    const kept = { nextAt: row["next_at"] as number | null, waitsUntil: row["waits_until"] as number | null }
+    edit.run({ ...values, ...(same ? kept : { nextAt: schedule.nextAt, waitsUntil: null }) })
+  }
+
+  const replace = (id: string): void => {
+    const found = session.find(id)
+    const after = found === undefined ? null : Transition.cancelled(found.run, replacedReason, now())
+    if (found !== undefined && after !== null) session.save(found.run, after, found.settledToken, null)
   }
 
   return {
@@ -139,14 +164,21 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
       checkBatch("ids", ids)
       session.transaction(() => ids.forEach((id) => remove.run({ id })))
     },
-    // What would have fired during a pause never does: the cursor goes on from now.
-    pauseSchedule: (id: string, paused: boolean): boolean =>
+    // The cursor stays: the planner says of each instant that it passed in the pause.
+    pauseSchedule: (id: string, paused: boolean, note: string | null = null): boolean =>
       session.transaction(() => {
         const row = byId.get({ id })
         // Pausing what is paused, or resuming what is not, moves nothing.
         const same = row !== undefined && (row["paused_at"] !== null) === paused
-        if (row !== undefined && !same)
-          pause.run({ id, pausedAt: paused ? now() : null, cursor: paused ? 0 : now() })
+        if (row !== undefined && !same) {
+          const at = now()
+          pause.run({
+            id,
+            pausedAt: paused ? at : null,
+            pausedNote: paused ? note : null,
+            resumedAt: paused ? null : at,
+          })
+        }
         return row !== undefined
       }),
     dueSchedules: (limit: number): ReadonlyArray<DueSchedule> => {
@@ -164,13 +196,16 @@ export const makeSchedules = (session: Session, { store }: ReturnType<typeof mak
     fire: (fire: Fire): "fired" | "conflict" => {
       checkBatch("occurrences", fire.occurrences)
       checkBatch("runs", fire.runs)
-      const { scheduleId, version, cursor, nextAt, lastRunId } = fire
+      const { scheduleId, version, cursor, nextAt, waitsUntil, lastRunId } = fire
+      const runs = fire.occurrences.filter(({ runId }) => runId !== null).length
       try {
         return session.transaction(() => {
-          if (move.run({ id: scheduleId, version, cursor, nextAt, lastRunId }) === 0) throw conflict
+          if (move.run({ id: scheduleId, version, cursor, nextAt, waitsUntil, runs, lastRunId }) === 0)
+            throw conflict
           for (const occurrence of fire.occurrences) {
             if (decide.run({ ...occurrence, scheduleId, decidedAt: now() }) === 0) throw conflict
           }
+          if (fire.cancelRunId !== null) replace(fire.cancelRunId)
           fire.runs.forEach(store)
           return "fired" as const
         })

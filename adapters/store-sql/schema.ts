@@ -86,6 +86,11 @@ export const schedules = sqliteTable("schedules", {
   pausedAt: integer("paused_at"),
   createdAt: integer("created_at").notNull(),
   lastRunId: text("last_run_id"),
+  catchUp: text("catch_up"),
+  waitsUntil: integer("waits_until"),
+  runCount: integer("run_count").notNull(),
+  pausedNote: text("paused_note"),
+  resumedAt: integer("resumed_at"),
 })
 
 /** The ledger: what became of each instant of a schedule. */
@@ -99,6 +104,7 @@ export const occurrences = sqliteTable(
     runId: text("run_id"),
     reason: text("reason"),
     decidedAt: integer("decided_at").notNull(),
+    trigger: text("trigger"),
   },
   (table) => [primaryKey({ columns: [table.scheduleId, table.at] })],
 )

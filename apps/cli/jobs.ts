@@ -57,7 +57,11 @@ export const jobCommands: Readonly<Record<string, Command>> = {
         job: (row: ScheduleRow) => row.job,
         starts: (row: ScheduleRow) => triggerText(row.trigger),
         next: (row: ScheduleRow) =>
-          row.pausedAt === null ? dateOf(row.nextAt) : `paused ${dateOf(row.pausedAt)}`,
+          row.pausedAt === null
+            ? row.waitsUntil === null
+              ? dateOf(row.nextAt)
+              : "after its run"
+            : `paused ${dateOf(row.pausedAt)}${row.pausedNote === null ? "" : `: ${row.pausedNote}`}`,
         overlap: (row: ScheduleRow) => row.overlap,
       })
     },

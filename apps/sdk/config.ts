@@ -8,6 +8,7 @@ import { parseRetry } from "../../core/domain/RetryPolicy.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
+import { checkCatchUp, checkLimits, checkOverlap } from "../../core/engine/ScheduleChecks.ts"
 import { checkInput, isInputSchema } from "./input.ts"
 import type { Job } from "./job.ts"
 import { parseStorage, type Storage } from "./storage.ts"
@@ -141,21 +142,26 @@ const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> =>
     if (typeof spec?.parse !== "function") {
       throw Result.getOrThrow(Result.flip(refuse(field, spec, "one of cron(), every(), after(), at()")))
     }
-    const trigger = Result.getOrThrow(
+    const pattern = Result.getOrThrow(
       spec.parse(field) as Result.Result<NewSchedule["trigger"], InvalidSchedule>,
     )
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)
-    const overlap = spec.options.overlap ?? "skip"
-    if (overlap !== "skip" && overlap !== "allow") {
-      throw Result.getOrThrow(Result.flip(refuse(`${field}.overlap`, overlap, '"skip" or "allow"')))
+    const overlap = Result.getOrThrow(checkOverlap(`${field}.overlap`, spec.options.overlap))
+    if (overlap === "cancelRunning" && Object.keys(job.options.needs ?? {}).length > 0) {
+      throw new InvalidInput({
+        field: `${field}.overlap`,
+        reason: "a cancel ends the run of this job only, and those of the jobs that it needs would go on",
+        next: 'Give another overlap, such as "queueOne".',
+      })
     }
     schedules.push({
       id: index === 0 ? job.name : `${job.name}#${index + 1}`,
       job: job.name,
-      trigger,
+      trigger: Result.getOrThrow(checkLimits(field, pattern, spec.options)),
       input: Result.getOrThrow(encodePayload(`${field}.input`, spec.options.input)),
       overlap,
+      ...Result.getOrThrow(checkCatchUp(field, spec.options)),
       fromConfig: true,
     })
   }

@@ -8,39 +8,23 @@ import * as Result from "effect/Result"
 import { layerInline } from "../../adapters/executor-inline/mod.ts"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import { InvalidInput, NotFound, UnknownJob } from "../../core/domain/Errors.ts"
-import { isRunId } from "../../core/domain/Ids.ts"
 import { decodePayload, encodePayload } from "../../core/domain/Payload.ts"
 import { isFinal, type Run } from "../../core/domain/Run.ts"
-import { parseInstant, parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { Notifier } from "../../core/ports/Notifier.ts"
 import { RunStore, type Store } from "../../core/ports/Store.ts"
 import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
-import type { RunRequest } from "../../core/run/Enqueue.ts"
 import { checkConfig, type Config, type Project } from "./config.ts"
 import { guardProcess } from "./guard.ts"
 import { makeHandlers } from "./handlers.ts"
 import { checkInput } from "./input.ts"
 import type { Job } from "./job.ts"
 import { runtimeName } from "./runtime.ts"
+import { checkSend, refuse, type SendOptions } from "./send.ts"
 
-/** When and how a sent run starts. */
-export interface SendOptions {
-  /** Wait this long. */
-  readonly delay?: TimeSpan
-  /** Wait until this instant; one that has passed means at once. */
-  readonly at?: Date | number | string
-  /** While a run of this job with this key has not ended, sending again answers that run. At most 512 characters. */
-  readonly key?: string
-  /** The run's id, a UUIDv7 of yours: sending twice makes one run, also after a crash in between. */
-  readonly id?: string
-  /** -1000 to 1000, higher first; default: the job's. */
-  readonly priority?: number
-  readonly queue?: string
-  /** Not started within this span of its due time, it expires. */
-  readonly startWithin?: TimeSpan
-}
+export type { SendOptions } from "./send.ts"
 
 /** A run that is in the store. */
 export interface SentRun<Output = unknown> {
@@ -65,7 +49,12 @@ export interface RunningEngine {
   readonly runs: (filter?: Partial<RunFilter>) => Promise<ReadonlyArray<Run>>
   readonly counts: () => Promise<ReadonlyArray<RunCount>>
   readonly deadLetters: () => Promise<ReadonlyArray<DeadLetter>>
-  readonly pauseSchedule: (id: string, paused?: boolean) => Promise<void>
+  /** Pauses, with a note that says why, or resumes. What passes in the pause is recorded as paused, and not caught up. */
+  readonly pauseSchedule: (id: string, paused?: boolean, note?: string) => Promise<void>
+  /** Leaves out the schedule's next instant; answers which it was, `null` when it has none. */
+  readonly skipNext: (id: string) => Promise<Date | null>
+  /** Starts a run of the schedule now, beside its instants; answers its id. Refused where its overlap forbids it. */
+  readonly runNow: (id: string) => Promise<string>
   /** Calls `listener` with all that happens until the returned function is called. */
   readonly on: (listener: (event: EngineEvent) => void) => () => void
   readonly load: EngineService["load"]
@@ -162,8 +151,23 @@ export const startProject = async (project: Project, options: StartOptions = {})
     runs: (filter = {}) => run(Effect.flatMap(RunStore, (store) => store.list({ limit: 50, ...filter }))),
     counts: () => run(Effect.flatMap(RunStore, (store) => store.counts())),
     deadLetters: () => run(Effect.flatMap(RunStore, (store) => store.deadLetters({ limit: 200 }))),
-    pauseSchedule: async (id, paused = true) => {
-      if (!(await run(core.pauseSchedule(id, paused)))) throw notFound("schedule", id)
+    pauseSchedule: async (id, paused = true, note) => {
+      if (note !== undefined && (typeof note !== "string" || note.length > 512))
+        throw Result.getOrThrow(Result.flip(refuse("note", note, "a text of at most 512 characters")))
+      if (!(await run(core.pauseSchedule(id, paused, note ?? null)))) throw notFound("schedule", id)
+    },
+    skipNext: async (id) => {
+      const answer = await run(core.skipNext(id))
+      if (answer.result === "skipped") return new Date(answer.at)
+      if (answer.result === "unknown") throw notFound("schedule", id)
+      return null
+    },
+    runNow: async (id) => {
+      const answer = await run(core.runNow(id))
+      if (answer.result === "unknown") throw notFound("schedule", id)
+      if (answer.result === "created") return answer.runId
+      const reason = `the last run of schedule "${id}" has not ended, and its overlap starts none beside it`
+      throw new InvalidInput({ field: "schedule", reason, next: "Wait for its end, or cancel it." })
     },
     on: core.events.listen,
     load: core.load,
@@ -177,49 +181,6 @@ export const startProject = async (project: Project, options: StartOptions = {})
   for (const job of project.jobs.values()) job.bind(running)
   return running
 }
-
-const checkSend = (
-  job: string,
-  input: string | null,
-  options: SendOptions,
-): Result.Result<RunRequest, InvalidInput> =>
-  Result.gen(function* () {
-    const delayMillis = options.delay === undefined ? 0 : yield* parseSpan("delay", options.delay)
-    const dueAt = options.at === undefined ? null : yield* parseInstant("at", options.at)
-    if (options.delay !== undefined && options.at !== undefined) {
-      const next = "Give one of them."
-      return yield* Result.fail(
-        new InvalidInput({
-          field: "at",
-          reason: "a run waits for a delay or until an instant, not both",
-          next,
-        }),
-      )
-    }
-    const { key, id, priority, queue } = options
-    if (key !== undefined && (typeof key !== "string" || key === "" || key.length > 512)) {
-      return yield* refuse("key", key, "a text of 1 to 512 characters")
-    }
-    if (id !== undefined && !(typeof id === "string" && isRunId(id))) {
-      return yield* refuse("id", id, "a UUIDv7 in lower case")
-    }
-    if (priority !== undefined && !(Number.isInteger(priority) && Math.abs(priority) <= 1000)) {
-      return yield* refuse("priority", priority, "a whole number from -1000 to 1000")
-    }
-    const within =
-      options.startWithin === undefined ? null : yield* parseSpan("startWithin", options.startWithin, 1)
-    return {
-      job,
-      input,
-      delayMillis,
-      dueAt,
-      ...(key === undefined ? {} : { key }),
-      ...(id === undefined ? {} : { id }),
-      ...(priority === undefined ? {} : { priority }),
-      ...(queue === undefined ? {} : { queue }),
-      ...(within === null ? {} : { startWithinMillis: within }),
-    }
-  })
 
 // How often a run is looked at that another process may end; events tell of those that end here.
 const lookEveryMillis = 500
@@ -263,11 +224,6 @@ export class RunFailed extends Error {
     this.run = run
   }
 }
-
-const refuse = (field: string, value: unknown, wanted: string): Result.Result<never, InvalidInput> =>
-  Result.fail(
-    new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }),
-  )
 
 const foreignJob = (name: string): UnknownJob =>
   new UnknownJob({

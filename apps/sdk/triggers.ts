@@ -2,16 +2,15 @@
 // be, and in any case when the config is loaded.
 import * as Result from "effect/Result"
 import type { InvalidInput, InvalidSchedule } from "../../core/domain/Errors.ts"
-import type { Ambiguous, Gap, Overlap, Trigger } from "../../core/domain/Schedule.ts"
+import type { Ambiguous, Gap, Trigger } from "../../core/domain/Schedule.ts"
 import { parseInstant, parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import type { ScheduleOptions } from "../../core/engine/ScheduleChecks.ts"
 import { parseCron } from "../../core/trigger/CronFields.ts"
 
 /** What all triggers take beside their time. */
-export interface TriggerOptions {
+export interface TriggerOptions extends ScheduleOptions {
   /** The input of the runs that it starts. */
   readonly input?: unknown
-  /** While the previous run is alive: `skip` (default) starts none, `allow` starts one beside it. */
-  readonly overlap?: Overlap
 }
 
 /** Whose clocks a cron expression means, and what happens when they change. */
@@ -78,7 +77,7 @@ export const cron = <const Text extends string>(
 
 /**
  * At a fixed rate: slot k is start + k x period, for ever, however long a run takes. At least 10 ms. `startAt`
- * is the first slot; without it the schedule's creation is.
+ * is slot 0; without it the schedule's creation is. (`startsAt` moves no slot: it leaves out those before it.)
  */
 export const every = (
   period: TimeSpan,

@@ -2,7 +2,13 @@
 import type { Case } from "./Case.ts"
 import { dueCases } from "./ScheduleStoreContract/due.ts"
 import { fireCases } from "./ScheduleStoreContract/fire.ts"
+import { policyCases } from "./ScheduleStoreContract/policies.ts"
 import { scheduleCases } from "./ScheduleStoreContract/schedules.ts"
 
 /** The cases of `ScheduleStoreDriver`. */
-export const scheduleStoreContract: ReadonlyArray<Case> = [...scheduleCases, ...dueCases, ...fireCases]
+export const scheduleStoreContract: ReadonlyArray<Case> = [
+  ...scheduleCases,
+  ...dueCases,
+  ...fireCases,
+  ...policyCases,
+]

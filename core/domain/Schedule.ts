@@ -1,7 +1,19 @@
 // When a job starts by itself: the four triggers, a schedule's row, and the occurrences of its ledger.
 
 /** When a schedule fires. Texts are kept as they were written. */
-export type Trigger =
+export type Trigger = Limits & Pattern
+
+/** Where a schedule begins and ends, whatever its pattern; what is absent sets no limit. */
+export interface Limits {
+  /** No instant before this one. */
+  readonly startsAt?: number
+  /** No instant after this one. */
+  readonly endsAt?: number
+  /** At most this many runs in the life of the schedule. */
+  readonly countMax?: number
+}
+
+type Pattern =
   | {
       readonly kind: "cron"
       readonly expression: string
@@ -30,8 +42,24 @@ export type Gap = "after" | "before" | "skip"
  */
 export type Ambiguous = "auto" | "first" | "last" | "both"
 
-/** What happens to an occurrence while the schedule's previous run is alive. */
-export type Overlap = "skip" | "allow"
+/** What happens to an occurrence while the schedule's previous run is alive; the words are in the glossary. */
+export const overlaps = ["skip", "allow", "queueOne", "queueAll", "cancelRunning"] as const
+
+/** One of `overlaps`. */
+export type Overlap = (typeof overlaps)[number]
+
+/** What happens to instants that were missed: none of them runs, the latest, or all up to a limit. */
+export const catchUpModes = ["skip", "latest", "all"] as const
+
+/** How missed instants are caught up; what is absent has its default. */
+export interface CatchUp {
+  /** Absent: `latest`. */
+  readonly mode?: (typeof catchUpModes)[number]
+  /** Instants older than this are not caught up; absent: a day. */
+  readonly windowMillis?: number
+  /** With `all`: the newest so many, 1 to 500; absent: 100. */
+  readonly max?: number
+}
 
 /** A schedule as it is saved: everything but what the planner keeps. */
 export interface NewSchedule {
@@ -41,6 +69,7 @@ export interface NewSchedule {
   readonly trigger: Trigger
   readonly input: string | null
   readonly overlap: Overlap
+  readonly catchUp?: CatchUp
   /** Whether it came from the config, so that one that vanished there is removed here. */
   readonly fromConfig: boolean
 }
@@ -51,10 +80,18 @@ export interface ScheduleRow extends NewSchedule {
   readonly version: number
   /** All instants up to here are decided. */
   readonly cursor: number
-  /** The next instant; `null`: none, or the previous run of a fixed delay has not ended. */
+  /** The next instant; `null`: none, or the next step waits for the end of the last run. */
   readonly nextAt: number | null
+  /** Not `null`: the next step comes when the last run has ended, and instants up to here wait for it. */
+  readonly waitsUntil: number | null
   readonly pausedAt: number | null
+  /** Why it is paused, in the words of whoever did it. */
+  readonly pausedNote: string | null
+  /** When its last pause ended: instants up to here passed in the pause, unless they were decided. */
+  readonly resumedAt: number | null
   readonly createdAt: number
+  /** Runs that it started in its life. */
+  readonly runCount: number
   readonly lastRunId: string | null
 }
 
@@ -66,8 +103,11 @@ export interface DueSchedule extends ScheduleRow {
   readonly lastRunEndedAt: number | null
 }
 
-/** Why an occurrence has no run. */
-export type OccurrenceReason = "overlap" | "missed"
+/**
+ * Why an occurrence has no run. `overlap`: the previous run was alive. `missed`: it was too late, or a newer instant
+ * stood in for it, or there were more than catch-up takes. `paused`: it passed in a pause. `skipped`: somebody said so.
+ */
+export type OccurrenceReason = "overlap" | "missed" | "paused" | "skipped"
 
 /**
  * One row of the ledger: what became of one instant of a schedule. A row of more than one instant
@@ -80,6 +120,8 @@ export interface Occurrence {
   readonly count: number
   readonly runId: string | null
   readonly reason: OccurrenceReason | null
-  /** When it was decided. */
+  /** When it was decided; the difference to `at` is how late it was. */
   readonly decidedAt: number
+  /** The trigger that named the instant, as JSON; `null` in rows of versions that did not keep it. */
+  readonly trigger: string | null
 }

@@ -10,7 +10,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { InvalidSchedule, type StoreError } from "../domain/Errors.ts"
 import { makeIds } from "../domain/Ids.ts"
-import type { NewSchedule } from "../domain/Schedule.ts"
+import type { NewSchedule, ScheduleRow } from "../domain/Schedule.ts"
 import { type Events, makeEvents } from "../observe/Event.ts"
 import type { Executor } from "../ports/Executor.ts"
 import { OnBroken } from "../observe/Supervisor.ts"
@@ -28,6 +28,7 @@ import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
 import type { EngineConfig } from "./EngineConfig.ts"
 import { makeMembership } from "./Membership.ts"
+import { makeOperate, type Operate } from "./Operate.ts"
 
 /** What can be asked of a running engine. */
 export interface EngineService {
@@ -40,7 +41,16 @@ export interface EngineService {
   ) => Effect.Effect<ReadonlyArray<Cancelled>, StoreError>
   /** Makes new runs of dead ones. */
   readonly replay: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Replayed>, StoreError>
-  readonly pauseSchedule: (id: string, paused: boolean) => Effect.Effect<boolean, StoreError>
+  /** Pauses with a note, or resumes. Answers whether the schedule is there. */
+  readonly pauseSchedule: (
+    id: string,
+    paused: boolean,
+    note?: string | null,
+  ) => Effect.Effect<boolean, StoreError>
+  /** Starts a run of the schedule now, beside its instants. Its overlap holds; a fixed delay counts from this run. */
+  readonly runNow: Operate["runNow"]
+  /** Decides the next instant as skipped. */
+  readonly skipNext: Operate["skipNext"]
   /** The id of this engine's node. */
   readonly node: () => string
   /** Runs that it carries now, and its slots. */
@@ -69,6 +79,8 @@ export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/co
       }),
     )
 }
+
+const priorityMax = 1000
 
 // After the grace period: how long to wait for the store to take what is left.
 const lastWritesMillis = 5000
@@ -131,20 +143,27 @@ const makeEngine = (
     const enqueue = yield* makeEnqueue({ book: config.book, ids })
 
     yield* saveSchedules(config.schedules)
+    const runsOf = (schedule: ScheduleRow, nominalAt: number, late: boolean) =>
+      Result.map(
+        newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }, now()),
+        (rows) =>
+          rows.map((row) => ({
+            ...row,
+            nominalAt,
+            // What comes late makes way for what is on time.
+            priority: late ? Math.max(row.priority - 1, -priorityMax) : row.priority,
+            scheduleId: row.job === schedule.job ? schedule.id : null,
+          })),
+      )
+    const operate = yield* makeOperate({
+      runsOf: (schedule, nominalAt) => runsOf(schedule, nominalAt, false),
+      parse: parsedTrigger,
+    })
     const planner = yield* makePlanner({
       pollMillis: config.pollMillis,
       events,
       onTrouble,
-      runsOf: (schedule, nominalAt) =>
-        Result.map(
-          newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }, now()),
-          (rows) =>
-            rows.map((row) => ({
-              ...row,
-              nominalAt,
-              scheduleId: row.job === schedule.job ? schedule.id : null,
-            })),
-        ),
+      runsOf,
     })
 
     const unsubscribe = notifier.subscribe((hint) => {
@@ -202,9 +221,27 @@ const makeEngine = (
         Effect.tap(store.replay(runIds, runIds.map(ids)), () =>
           Effect.sync(() => notifier.publish({ kind: "runs", dueAt: now() })),
         ),
-      pauseSchedule: (id, paused) =>
-        Effect.tap(scheduleStore.pauseSchedule(id, paused), () =>
+      pauseSchedule: (id, paused, note = null) =>
+        Effect.tap(scheduleStore.pauseSchedule(id, paused, note), () =>
           Effect.sync(() => notifier.publish({ kind: "schedules" })),
+        ),
+      runNow: (id) =>
+        Effect.tap(operate.runNow(id), (answer) =>
+          Effect.sync(() => {
+            if (answer.result !== "created") return
+            if (answer.cancelledId !== null)
+              notifier.publish({ kind: "cancelled", ids: [answer.cancelledId] })
+            notifier.publish({ kind: "runs", dueAt: 0 })
+          }),
+        ),
+      skipNext: (id) =>
+        Effect.tap(operate.skipNext(id), (answer) =>
+          Effect.sync(() => {
+            if (answer.result !== "skipped") return
+            const what = { kind: "occurrence", scheduleId: id, count: 1, reason: "skipped" } as const
+            events.publish({ ...what, at: answer.at })
+            notifier.publish({ kind: "schedules" })
+          }),
         ),
       drain: (graceMillis) =>
         Effect.suspend(() => {

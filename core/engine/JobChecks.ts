@@ -5,9 +5,10 @@ import { InvalidInput } from "../domain/Errors.ts"
 import { isRunId } from "../domain/Ids.ts"
 import { type Job, parseName } from "../domain/Job.ts"
 import { parseRetry, type RetryOptions } from "../domain/RetryPolicy.ts"
-import type { Overlap, Trigger } from "../domain/Schedule.ts"
+import type { Trigger } from "../domain/Schedule.ts"
 import { parseInstant, parseSpan, quote, type TimeSpan } from "../domain/TimeSpan.ts"
 import type { RunRequest } from "../run/Enqueue.ts"
+import { checkLimits } from "./ScheduleChecks.ts"
 
 /** The shortest period of a fixed rate, in milliseconds. */
 const periodMinMillis = 10
@@ -39,6 +40,9 @@ export const checkJob = (
 
 /** A trigger with its times checked; a cron text is read when the engine starts. */
 export const checkTrigger = (field: string, trigger: Trigger): Result.Result<Trigger, InvalidInput> =>
+  Result.flatMap(checkPattern(field, trigger), (pattern) => checkLimits(field, pattern, trigger))
+
+const checkPattern = (field: string, trigger: Trigger): Result.Result<Trigger, InvalidInput> =>
   Result.gen(function* () {
     switch (trigger.kind) {
       case "cron":
@@ -60,12 +64,6 @@ export const checkTrigger = (field: string, trigger: Trigger): Result.Result<Tri
         return { kind: "at", at: yield* parseInstant(`${field}.at`, trigger.at) }
     }
   })
-
-/** What happens while the previous run is alive. */
-export const checkOverlap = (field: string, overlap: Overlap): Result.Result<Overlap, InvalidInput> =>
-  overlap === "skip" || overlap === "allow"
-    ? Result.succeed(overlap)
-    : refuse(field, overlap, '"skip" or "allow"')
 
 /** When and how a sent run starts. */
 export const checkRequest = <R extends Omit<RunRequest, "job" | "input">>(

@@ -23,7 +23,7 @@ import type { Outcome } from "../domain/Outcome.ts"
 import { decodePayload, encodePayload, errorInfo } from "../domain/Payload.ts"
 import type { RetryOptions } from "../domain/RetryPolicy.ts"
 import type { Run } from "../domain/Run.ts"
-import type { NewSchedule, Overlap, Trigger } from "../domain/Schedule.ts"
+import type { Limits, NewSchedule, Trigger } from "../domain/Schedule.ts"
 import { NonRetryable, RetryAfter, Snooze } from "../domain/Signals.ts"
 import type { TimeSpan } from "../domain/TimeSpan.ts"
 import { type Assignment, Executor } from "../ports/Executor.ts"
@@ -33,7 +33,8 @@ import type { Enqueued } from "../ports/StoreDriver.ts"
 import type { EnqueueError, RunRequest } from "../run/Enqueue.ts"
 import { Engine } from "./Engine.ts"
 import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
-import { checkJob, checkOverlap, checkRequest, checkTrigger } from "./JobChecks.ts"
+import { checkJob, checkRequest, checkTrigger } from "./JobChecks.ts"
+import { checkCatchUp, checkOverlap, type ScheduleOptions } from "./ScheduleChecks.ts"
 
 /** A job with the schemas of its input, output and expected errors. */
 export interface Job<Input, Output, E> {
@@ -50,7 +51,7 @@ export interface JobOptions {
   readonly timeout?: TimeSpan
   readonly queue?: string
   readonly priority?: number
-  readonly on?: { readonly trigger: Trigger; readonly input?: unknown; readonly overlap?: Overlap }
+  readonly on?: { readonly trigger: Trigger; readonly input?: unknown } & Omit<ScheduleOptions, keyof Limits>
 }
 
 /** Defines a job; schemas that are left out are `Schema.Void` (input, output) and `Schema.Never` (errors). */
@@ -215,8 +216,9 @@ export const layerEngine = (
         const field = `job "${job.name}".on`
         const input = yield* Effect.fromResult(encodeInput(job, on.input))
         const trigger = yield* Effect.fromResult(checkTrigger(`${field}.trigger`, on.trigger))
-        const overlap = yield* Effect.fromResult(checkOverlap(`${field}.overlap`, on.overlap ?? "skip"))
-        schedules.push({ id: job.name, job: job.name, trigger, input, overlap, fromConfig: true })
+        const overlap = yield* Effect.fromResult(checkOverlap(`${field}.overlap`, on.overlap))
+        const catchUp = yield* Effect.fromResult(checkCatchUp(field, on))
+        schedules.push({ id: job.name, job: job.name, trigger, input, overlap, ...catchUp, fromConfig: true })
       }
       const book = yield* Effect.fromResult(parseJobs(rows))
       const starts = new Map([...entries].map(({ job, start }) => [job.name, start]))

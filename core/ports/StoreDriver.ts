@@ -126,30 +126,40 @@ export interface Fire {
   readonly version: number
   readonly cursor: number
   readonly nextAt: number | null
-  readonly occurrences: ReadonlyArray<Omit<Occurrence, "scheduleId" | "decidedAt">>
+  /** Not `null`: the schedule is due again when its last run has ended; see `ScheduleRow`. */
+  readonly waitsUntil: number | null
+  /** Cancelled in the same step unless it has ended; `null`: none. */
+  readonly cancelRunId: string | null
+  readonly occurrences: ReadonlyArray<Omit<Occurrence, "scheduleId" | "decidedAt" | "trigger">>
   readonly runs: ReadonlyArray<NewRun>
-  /** The run whose end the next step waits for; `null` keeps the one there is. */
+  /** The schedule's last run, whose end the next step may wait for; `null` keeps the one there is. */
   readonly lastRunId: string | null
 }
+
+/** The reason of a run that its schedule's next one took the place of. */
+export const replacedReason = "Its schedule started the next run in its place"
 
 /** Schedules and their ledger. */
 export interface ScheduleStoreDriver {
   /**
    * Saves schedules. A new one starts with `cursor` and `nextAt` as given. One that is there keeps its cursor;
-   * if its trigger changed, `nextAt` is replaced, so the old pattern never fires again.
+   * if its trigger changed, `nextAt` is replaced and nothing waits, so the old pattern never fires again.
    */
   putSchedules(
     schedules: ReadonlyArray<NewSchedule & { readonly cursor: number; readonly nextAt: number | null }>,
   ): Awaitable<void>
   schedules(): Awaitable<ReadonlyArray<ScheduleRow>>
   deleteSchedules(ids: ReadonlyArray<string>): Awaitable<void>
-  /** Pauses or resumes; a resumed schedule goes on from the store's now. Answers whether it is there. */
-  pauseSchedule(id: string, paused: boolean): Awaitable<boolean>
+  /**
+   * Pauses with a note, or resumes: `resumedAt` is then the store's now, and the cursor stays, so that the planner
+   * can say what passed in the pause. Answers whether the schedule is there.
+   */
+  pauseSchedule(id: string, paused: boolean, note?: string | null): Awaitable<boolean>
   /** Schedules that are due at the store's now, or wait for a last run that has ended; at most `limit`. */
   dueSchedules(limit: number): Awaitable<ReadonlyArray<DueSchedule>>
   /** The earliest `nextAt` of all that are not paused; `null` when none is set. */
   nextScheduleAt(): Awaitable<number | null>
-  /** Decides instants, stores their runs and moves the cursor, all or nothing, once per version. */
+  /** Decides instants, stores and counts their runs and moves the cursor, all or nothing, once per version. */
   fire(fire: Fire): Awaitable<"fired" | "conflict">
   /** The ledger of a schedule, newest first. */
   occurrences(filter: {

@@ -1,16 +1,26 @@
 // Which instants of a schedule have come since its cursor, and what becomes of each: the planner's decision as
-// a pure function. Missed instants are caught up with the newest one only, not older than a day; each of the
-// others gets its reason, so that nothing is silent.
-import type { DueSchedule, Occurrence, OccurrenceReason, Trigger } from "../domain/Schedule.ts"
-import { between, type Cron, nextAfter, previousBefore } from "./Cron.ts"
+// a pure function. Catch-up says which of the missed ones run, overlap which of them wait; each of the others gets
+// its reason, so that nothing is silent. What waits has no row yet: the cursor stands before it, and the step after
+// the end of the last run decides it. So a waiting instant is never lost with a process, and never started twice.
+import type { DueSchedule, Occurrence, OccurrenceReason } from "../domain/Schedule.ts"
+import { type ParsedTrigger, type Slots, slotsOf } from "./Slots.ts"
 
-/** A missed instant older than this is not caught up: one day, in milliseconds. */
+export type { ParsedTrigger } from "./Slots.ts"
+
+/** A missed instant older than this is not caught up, unless the schedule says otherwise: one day. */
 export const catchUpMillis = 86_400_000
 
-/** Missed instants that get a row each; older ones of the same absence share a row that counts them. */
-export const rowsMax = 500
-// Counting stops here: the row then says "at least".
-const countMax = 100_000
+/** Instants that `all` catches up, unless the schedule says otherwise. */
+export const catchUpMax = 100
+
+/** An instant that is decided later than this is late: `skip` does not run it, and the others run it below fresh work. */
+export const lateMillis = 5000
+
+/** Instants that may wait for their turn with `queueAll`; of more, the newest wait. */
+export const queueMax = 1000
+
+/** Instants without a run that get a row each; older ones of the same step share a row that counts them. */
+export const rowsMax = 400
 
 /** A decided instant, before it has a run. */
 export type Decision = Pick<Occurrence, "at" | "lastAt" | "count"> & {
@@ -22,123 +32,181 @@ export type Decision = Pick<Occurrence, "at" | "lastAt" | "count"> & {
 export interface Plan {
   readonly decisions: ReadonlyArray<Decision>
   readonly cursor: number
-  /** The next instant; `null` when there is none, or the run that was just decided must end first. */
+  /** The next instant; `null` when there is none, or the next step waits for the end of the last run. */
   readonly nextAt: number | null
+  /** Not `null`: it waits, and so do the undecided instants up to here. */
+  readonly waitsUntil: number | null
+  /** The run that is decided takes the place of the last one, which is to be cancelled. */
+  readonly cancelsLast: boolean
 }
 
-/** A trigger with its parsed expression, where it has one. */
-export type ParsedTrigger =
-  | Exclude<Trigger, { kind: "cron" }>
-  | (Extract<Trigger, { kind: "cron" }> & { readonly cron: Cron })
+/** Whether an instant that is decided now makes way for fresh work. */
+export const isLate = (at: number, now: number): boolean => now - at > lateMillis
 
 /** The first instant of a new schedule, or of one whose trigger was edited. `now` and `createdAt` as elsewhere. */
 export const firstAt = (trigger: ParsedTrigger, createdAt: number, now: number): number | null => {
   switch (trigger.kind) {
-    case "at":
-      return trigger.at
     case "after":
-      return now
+      return ifBefore(Math.max(now, trigger.startsAt ?? now), trigger.endsAt)
+    case "at":
+      return slotsOf(trigger, createdAt).after(Number.NEGATIVE_INFINITY)
     case "cron":
-      return nextAfter(trigger.cron, now)
-    case "every": {
-      const anchor = trigger.startAt ?? createdAt
-      return anchor >= now ? anchor : slotAfter(anchor, trigger.periodMillis, now - 1)
-    }
+      return slotsOf(trigger, createdAt).after(now)
+    case "every":
+      return slotsOf(trigger, createdAt).after(now - 1)
   }
 }
 
-/** Decides all instants after the schedule's cursor up to `now`, and where it stands then. */
+/** Decides the instants after the schedule's cursor up to `now`, and where it stands then. */
 export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number): Plan => {
-  if (trigger.kind === "after") return planAfter(schedule, trigger.delayMillis, now)
-  if (trigger.kind === "at") {
-    // One instant has nothing newer to stand in for it, so it is caught up however late.
-    const due = schedule.nextAt !== null && trigger.at <= now
-    return due
-      ? {
-          decisions: [decide(schedule, trigger.at, false)],
-          cursor: Math.max(schedule.cursor, now),
-          nextAt: null,
-        }
-      : { decisions: [], cursor: schedule.cursor, nextAt: schedule.nextAt }
-  }
-  const slots = trigger.kind === "every" ? everySlots(trigger, schedule.createdAt) : cronSlots(trigger.cron)
-  const cursor = Math.max(schedule.cursor, now)
-  const first = slots.after(Math.max(schedule.cursor, (schedule.nextAt ?? now) - 1))
+  const left = (trigger.countMax ?? Number.POSITIVE_INFINITY) - schedule.runCount
+  const made = left <= 0 ? step(schedule, {}) : planAll(schedule, trigger, now)
+  let runs = 0
+  const last = made.decisions.findIndex(({ reason }) => reason === null && ++runs === left)
+  // Behind the last run that it may have, the schedule is over.
+  return last < 0
+    ? made
+    : { ...made, decisions: made.decisions.slice(0, last + 1), nextAt: null, waitsUntil: null }
+}
+
+const planAll = (schedule: DueSchedule, trigger: ParsedTrigger, now: number): Plan => {
+  if (trigger.kind === "after") return planAfter(schedule, trigger, now)
+  const { cursor, nextAt, waitsUntil, resumedAt } = schedule
+  if (trigger.kind === "at" && (trigger.at > now || (nextAt === null && waitsUntil === null)))
+    return step(schedule, { nextAt, waitsUntil })
+  const slots = slotsOf(trigger, schedule.createdAt)
+  const from =
+    trigger.kind === "at"
+      ? trigger.at - 1
+      : waitsUntil === null
+        ? Math.max(cursor, (nextAt ?? now) - 1)
+        : cursor
+  const first = slots.after(from)
   // Not the first after now: what a clock that stepped back comes past again is decided already.
-  if (first === null || first > now) return { decisions: [], cursor, nextAt: first }
-  const newest = slots.upTo(now) ?? first
-  const decisions = missed(slots, first, newest)
-  decisions.push(decide(schedule, newest, now - newest > catchUpMillis))
-  return { decisions, cursor, nextAt: slots.after(now) }
+  if (first === null || first > now) return step(schedule, { cursor: now, nextAt: first })
+  // A single instant has nothing newer to stand in for it, and runs after a pause too.
+  if (resumedAt !== null && first <= resumedAt && trigger.kind !== "at") {
+    const last = slots.upTo(Math.min(resumedAt, now)) ?? first
+    const decisions = without(slots, first, last, "paused")
+    return step(schedule, { decisions, cursor: last, nextAt: slots.after(last) })
+  }
+  const window = trigger.kind === "at" ? Number.POSITIVE_INFINITY : catchUpMillis
+  return planSlots(schedule, slots, { first, now, window })
+}
+
+const planSlots = (
+  schedule: DueSchedule,
+  slots: Slots,
+  { first, now, window }: { readonly first: number; readonly now: number; readonly window: number },
+): Plan => {
+  const { overlap, catchUp = {}, waitsUntil } = schedule
+  const mode = catchUp.mode === "all" && overlap === "cancelRunning" ? "latest" : (catchUp.mode ?? "latest")
+  const queued = waitsUntil !== null && overlap === "queueAll"
+  // What came up to here waits; what came since then, came while it waited.
+  const until = waitsUntil === null || queued ? now : Math.min(waitsUntil, now)
+  const newest = slots.upTo(until)
+  if (newest === null || newest < first)
+    return planSlots({ ...schedule, waitsUntil: null }, slots, { first, now, window })
+  const oldest = queued
+    ? Number.NEGATIVE_INFINITY
+    : until - (mode === "skip" ? lateMillis : (catchUp.windowMillis ?? window))
+  const max = queued ? queueMax : mode === "all" ? (catchUp.max ?? catchUpMax) : 1
+  const chosen = newestOf(slots, { first, newest, oldest, max })
+  const [head] = chosen
+  if (head === undefined) {
+    const decisions = without(slots, first, newest, "missed")
+    return step(schedule, { decisions, cursor: until, nextAt: slots.after(until) })
+  }
+  const passed = without(slots, first, slots.upTo(head - 1), queued ? "overlap" : "missed")
+  const isSerial = overlap !== "allow" && overlap !== "cancelRunning"
+  if (isSerial && schedule.lastRunAlive) {
+    const isWaiting = overlap !== "skip" || (mode === "all" && isLate(head, now))
+    if (isWaiting) return step(schedule, { decisions: passed, cursor: head - 1, waitsUntil: now })
+    const decisions = [...without(slots, first, slots.upTo(newest - 1), "missed"), one(newest, "overlap")]
+    return step(schedule, { decisions, cursor: now, nextAt: slots.after(now) })
+  }
+  // One after the other: the next one waits for the end of this one.
+  if (isSerial && chosen.length > 1)
+    return step(schedule, {
+      decisions: [...passed, one(head, null)],
+      cursor: head,
+      waitsUntil: waitsUntil ?? now,
+    })
+  const since = slots.after(until)
+  const tail = since === null || since > now ? [] : without(slots, since, slots.upTo(now), "overlap")
+  return step(schedule, {
+    decisions: [...passed, ...chosen.map((at) => one(at, null)), ...tail],
+    cursor: now,
+    nextAt: slots.after(now),
+    cancelsLast: overlap === "cancelRunning" && schedule.lastRunAlive,
+  })
 }
 
 // Counted from the end of the previous run, whatever became of it; without one, from the instant that is set.
-const planAfter = (schedule: DueSchedule, delayMillis: number, now: number): Plan => {
-  const at = schedule.nextAt ?? (schedule.lastRunEndedAt ?? schedule.cursor) + delayMillis
-  if (at > now) return { decisions: [], cursor: schedule.cursor, nextAt: at }
+const planAfter = (
+  schedule: DueSchedule,
+  { delayMillis, startsAt, endsAt }: Extract<ParsedTrigger, { kind: "after" }>,
+  now: number,
+): Plan => {
+  const { cursor, lastRunEndedAt, lastRunAlive, overlap } = schedule
+  const counted = (lastRunEndedAt ?? cursor) + delayMillis
+  const at = ifBefore(schedule.nextAt ?? Math.max(counted, startsAt ?? counted), endsAt)
+  if (at === null || at > now) return step(schedule, { nextAt: at })
+  if (lastRunAlive && (overlap === "queueOne" || overlap === "queueAll"))
+    return step(schedule, { waitsUntil: now })
   // An edit may have moved it onto an instant that was decided before.
-  const free = Math.max(at, schedule.cursor + 1)
-  return { decisions: [decide(schedule, free, false)], cursor: Math.max(free, now), nextAt: null }
+  const free = Math.max(at, cursor + 1)
+  return step(schedule, {
+    decisions: [one(free, lastRunAlive && overlap === "skip" ? "overlap" : null)],
+    cursor: Math.max(free, now),
+    waitsUntil: now,
+    cancelsLast: overlap === "cancelRunning" && lastRunAlive,
+  })
 }
 
-const decide = (schedule: DueSchedule, at: number, tooOld: boolean): Decision => {
-  const overlaps = schedule.overlap === "skip" && schedule.lastRunAlive
-  return { at, lastAt: at, count: 1, reason: tooOld ? "missed" : overlaps ? "overlap" : null }
-}
+const step = (schedule: DueSchedule, made: Partial<Plan>): Plan => ({
+  decisions: [],
+  nextAt: null,
+  waitsUntil: null,
+  cancelsLast: false,
+  ...made,
+  cursor: Math.max(schedule.cursor, made.cursor ?? schedule.cursor),
+})
 
-/** The instants of a trigger, wherever one stands. */
-interface Slots {
-  /** The first one after `instant`. */
-  readonly after: (instant: number) => number | null
-  /** The last one not after `instant`. */
-  readonly upTo: (instant: number) => number | null
-  /** How many there are from `first` to before `end`, both instants of the trigger. */
-  readonly count: (first: number, end: number) => number
-}
+const ifBefore = (at: number, endsAt: number | undefined): number | null =>
+  endsAt !== undefined && at > endsAt ? null : at
 
-const missed = (slots: Slots, first: number, newest: number): Array<Decision> => {
-  const rows: Array<Decision> = []
-  let end = newest
-  while (end > first && rows.length < rowsMax) {
-    const at = slots.upTo(end - 1)
-    if (at === null || at < first) break
-    rows.push({ at, lastAt: at, count: 1, reason: "missed" })
-    end = at
+const one = (at: number, reason: OccurrenceReason | null): Decision => ({ at, lastAt: at, count: 1, reason })
+
+/** The newest instants, at most `max` and none before `first` or `oldest`, in their order. */
+const newestOf = (
+  slots: Slots,
+  range: { readonly first: number; readonly newest: number; readonly oldest: number; readonly max: number },
+): ReadonlyArray<number> => {
+  const found: Array<number> = []
+  let at: number | null = range.newest
+  while (at !== null && at >= range.first && at >= range.oldest && found.length < range.max) {
+    found.push(at)
+    at = slots.upTo(at - 1)
   }
-  const lastAt = end > first ? slots.upTo(end - 1) : null
-  if (lastAt !== null && lastAt >= first) {
-    rows.push({ at: first, lastAt, count: slots.count(first, end), reason: "missed" })
+  return found.reverse()
+}
+
+/** Rows for the instants from `first` to `last` that get no run: bounded, however many there are. */
+const without = (
+  slots: Slots,
+  first: number,
+  last: number | null,
+  reason: OccurrenceReason,
+): ReadonlyArray<Decision> => {
+  const rows: Array<Decision> = []
+  let at = last
+  while (at !== null && at >= first && rows.length < rowsMax) {
+    rows.push(one(at, reason))
+    at = slots.upTo(at - 1)
+  }
+  if (at !== null && at >= first) {
+    rows.push({ at: first, lastAt: at, count: slots.count(first, at), reason })
   }
   return rows.reverse()
 }
-
-const everySlots = (trigger: Extract<Trigger, { kind: "every" }>, createdAt: number): Slots => {
-  const anchor = trigger.startAt ?? createdAt
-  const { periodMillis } = trigger
-  return {
-    after: (instant) => slotAfter(anchor, periodMillis, instant),
-    upTo: (instant) =>
-      instant < anchor ? null : anchor + Math.floor((instant - anchor) / periodMillis) * periodMillis,
-    count: (first, end) => Math.round((end - first) / periodMillis),
-  }
-}
-
-// Slot k is anchor + k * period for every k, so no lateness ever adds up.
-const slotAfter = (anchor: number, periodMillis: number, instant: number): number =>
-  instant < anchor ? anchor : anchor + (Math.floor((instant - anchor) / periodMillis) + 1) * periodMillis
-
-const cronSlots = (cron: Cron): Slots => ({
-  after: (instant) => nextAfter(cron, instant),
-  upTo: (instant) => previousBefore(cron, instant + 1),
-  count: (first, end) => {
-    let count = 0
-    let from = first - 1
-    while (count < countMax) {
-      const some = between(cron, from, end - 1, 10_000)
-      count += some.length
-      if (some.length < 10_000) break
-      from = some[some.length - 1] as number
-    }
-    return Math.min(count, countMax)
-  },
-})

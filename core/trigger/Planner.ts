@@ -12,8 +12,9 @@ import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
+import type { Cron } from "./Cron.ts"
 import { parseCronTrigger } from "./CronFields.ts"
-import { type Decision, type ParsedTrigger, plan } from "./Occurrences.ts"
+import { type Decision, isLate, type ParsedTrigger, plan } from "./Occurrences.ts"
 
 /** Plans. */
 export interface Planner {
@@ -26,11 +27,18 @@ export interface Planner {
 // Schedules in one look at the store; between two looks others get their turn.
 const dueMax = 200
 
-/** Starts the planner, which stops with the scope. `runsOf` makes the rows of an instant's run, the last one its own. */
+// Rows of runs in one step; more are left to the next one.
+const stepMax = 1000
+
+/**
+ * Starts the planner, which stops with the scope. `runsOf` makes the rows of an instant's run, the last one its own;
+ * a late one gives way to fresh work.
+ */
 export const makePlanner = (options: {
   readonly runsOf: (
     schedule: DueSchedule,
     nominalAt: number,
+    late: boolean,
   ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
   readonly pollMillis: number
   readonly events: Events
@@ -43,31 +51,42 @@ export const makePlanner = (options: {
     const clock = yield* Clock.Clock
     const wanted = Latch.makeUnsafe(true)
     let closed = false
-    const triggers = new Map<string, ParsedTrigger>()
+    const triggers = new Map<string, Cron>()
 
     const fire = Effect.fnUntraced(function* (schedule: DueSchedule) {
       const trigger = yield* Effect.fromResult(parsed(schedule.trigger, triggers))
       const now = yield* info.now
-      const { decisions, cursor, nextAt } = plan(schedule, trigger, now)
+      const made = plan(schedule, trigger, now)
+      let { cursor, nextAt, waitsUntil } = made
       const runs: Array<NewRun> = []
       const occurrences = []
       let lastRunId: string | null = null
-      for (const decision of decisions) {
+      for (const decision of made.decisions) {
         let runId: string | null = null
         if (decision.reason === null) {
-          const rows = yield* Effect.fromResult(options.runsOf(schedule, decision.at))
+          const late = isLate(decision.at, now)
+          const rows = yield* Effect.fromResult(options.runsOf(schedule, decision.at, late))
+          if (runs.length > 0 && runs.length + rows.length > stepMax) {
+            cursor = Math.max(schedule.cursor, decision.at - 1)
+            nextAt = decision.at
+            waitsUntil = null
+            break
+          }
           runs.push(...rows)
           lastRunId = runId = rows[rows.length - 1]?.id ?? null
         }
         occurrences.push({ ...decision, runId })
       }
-      const step = { scheduleId: schedule.id, version: schedule.version, cursor, nextAt }
+      const cancelRunId = made.cancelsLast ? schedule.lastRunId : null
+      const place = { scheduleId: schedule.id, version: schedule.version, cursor, nextAt, waitsUntil }
+      const step = { ...place, cancelRunId }
       if ((yield* store.fire({ ...step, occurrences, runs, lastRunId })) === "conflict") {
         // Somebody else was first, and then this one conflicts too; or the instants were decided in an earlier life
         // of the schedule, as the ledger outlives it, and then it goes on behind them.
-        yield* store.fire({ ...step, occurrences: [], runs: [], lastRunId: null })
+        yield* store.fire({ ...place, cancelRunId: null, occurrences: [], runs: [], lastRunId: null })
         return
       }
+      if (cancelRunId !== null) notifier.publish({ kind: "cancelled", ids: [cancelRunId] })
       if (runs.length > 0) notifier.publish({ kind: "runs", dueAt: runs[0]?.dueAt ?? now })
       for (const event of skipped(schedule.id, occurrences)) options.events.publish(event)
     })
@@ -140,18 +159,17 @@ const skipped = (scheduleId: string, decisions: ReadonlyArray<Decision>) => {
 /** Parses a stored trigger, once a text. */
 const parsed = (
   trigger: Trigger,
-  cache: Map<string, ParsedTrigger>,
+  cache: Map<string, Cron>,
 ): Result.Result<ParsedTrigger, InvalidSchedule> => {
   if (trigger.kind !== "cron") return Result.succeed(trigger)
   // The text comes last: it is the only part that may hold a blank.
   const name = [trigger.zone, trigger.gap, trigger.ambiguous, trigger.expression].join(" ")
   const known = cache.get(name)
-  if (known !== undefined) return Result.succeed(known)
+  if (known !== undefined) return Result.succeed({ ...trigger, cron: known })
   return Result.map(parseCronTrigger(trigger), (cron) => {
     if (cache.size >= cacheMax) cache.clear()
-    const made = { ...trigger, cron }
-    cache.set(name, made)
-    return made
+    cache.set(name, cron)
+    return { ...trigger, cron }
   })
 }
 

@@ -59,6 +59,7 @@ const fired = (at: number, runId: string) => ({
   runId,
   reason: null,
   decidedAt: at,
+  trigger: null,
 })
 
 const right: Evidence = {
@@ -99,7 +100,13 @@ const right: Evidence = {
     run("refused", "extract", { state: "dead", error: error("NonRetryable") }),
     run("left", "report", { needs: ["refused"], state: "skipped", attempt: 0, token: 0, startedAt: null }),
     run("tick1", "tick", { scheduleId: "tick", nominalAt: t0 }),
-    run("tick2", "tick", { scheduleId: "tick", nominalAt: t0 + 500 }),
+    run("tick2", "tick", {
+      scheduleId: "tick",
+      nominalAt: t0 + 500,
+      createdAt: t0 + 500,
+      startedAt: t0 + 500,
+      endedAt: t0 + 520,
+    }),
   ],
   attempts: [
     failed("again", 1, error("LeaseLost", "lost")),
@@ -131,6 +138,10 @@ const right: Evidence = {
       trigger: { kind: "every", periodMillis: 100, startAt: null },
       input: null,
       overlap: "skip",
+      waitsUntil: null,
+      pausedNote: null,
+      resumedAt: null,
+      runCount: 2,
       fromConfig: true,
       version: 3,
       cursor: t0 + 500,
@@ -284,6 +295,11 @@ describe("checker", () => {
       "an instant with two runs",
       { ...right, runs: [...right.runs, run("tick3", "tick", { scheduleId: "tick", nominalAt: t0 })] },
       "has two runs",
+    ],
+    [
+      "a run beside the one before",
+      withRun("tick1", { endedAt: t0 + 501 }),
+      "was made while run tick1 of its schedule was alive",
     ],
     ["a fired instant without its run", without("runs", ({ id }) => id === "tick1"), "has no run"],
     [

@@ -157,6 +157,17 @@ const checks: Readonly<Record<string, Check>> = {
       })
     }),
 
+  "runs of a schedule do not overlap, unless it allows it": ({ schedules, runs }) =>
+    schedules.flatMap(({ id, overlap }) => {
+      if (overlap === "allow") return []
+      const own = runs.filter(({ scheduleId }) => scheduleId === id).sort((a, b) => a.createdAt - b.createdAt)
+      return each(own, (run) => {
+        const before = own[own.indexOf(run) - 1]
+        const early = before !== undefined && (before.endedAt ?? Infinity) > run.createdAt
+        return early && `${of(run)} was made while run ${before.id} of its schedule was alive`
+      })
+    }),
+
   "one run for each occurrence that fired": ({ runs, occurrences }, book) => {
     const fired = occurrences.filter(({ runId }) => runId !== null)
     const known = new Set(fired.map(({ scheduleId, at, runId }) => `${scheduleId} ${at} ${runId}`))

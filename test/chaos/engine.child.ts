@@ -55,6 +55,13 @@ const tick = job("tick", {
   run: (_, ctx) => logged(ctx, () => rest((ctx.run.nominalAt?.getTime() ?? 0) % 2000 < 100 ? 230 : 3)),
 })
 
+// Each run takes longer than the period, so that an instant waits for its end nearly always, also when it is killed.
+const queue = job("queue", {
+  on: every("150ms", { overlap: "queueOne", catchUp: "all", catchUpMax: 5 }),
+  retry,
+  run: (_, ctx) => logged(ctx, () => rest(190)),
+})
+
 // A fifth of the chains break at their first link: the others of the chain are skipped.
 const breaks = (id: string): boolean => Number.parseInt(id.slice(-4), 16) % 5 === 0
 const extract = job<void, { from: string }>("extract", {
@@ -81,7 +88,7 @@ const report = job("report", {
 while (!existsSync(join(folder, `go-${life}`))) await rest(5)
 const running = await engine(
   defineConfig({
-    jobs: [work, tick, extract, transform, report],
+    jobs: [work, tick, queue, extract, transform, report],
     storage: `sqlite:${files.db}`,
     worker: { concurrency: 20 },
     lease: "2s",
@@ -127,7 +134,7 @@ const client = async (): Promise<void> => {
 }
 
 await client()
-await Promise.all(["tick", "report"].map((id) => running.pauseSchedule(id)))
+await Promise.all(["tick", "queue", "report"].map((id) => running.pauseSchedule(id)))
 while ((await running.counts()).some(({ state }) => !isFinal(state))) await rest(50)
 console.log("idle")
 await asked

@@ -75,7 +75,7 @@ export const dueCases: ReadonlyArray<Case> = [
       const clock = yield* ContractClock
       const start = clock.now()
       yield* put(newSchedule("s", { cursor: start, nextAt: start }, { trigger: after }))
-      yield* schedules.fire(fireAt(yield* rowOf("s"), start, newRun(1), { nextAt: null }))
+      yield* schedules.fire(fireAt(yield* rowOf("s"), start, newRun(1), { nextAt: null, waitsUntil: start }))
       clock.advance(60_000)
       yield* expectSame("waits", yield* dueIds(), [])
       yield* expectSame("nothing to wake for", yield* schedules.nextScheduleAt(), null)
@@ -111,7 +111,7 @@ export const dueCases: ReadonlyArray<Case> = [
       const schedules = yield* ScheduleStore
       const now = (yield* ContractClock).now()
       yield* put(newSchedule("s", { cursor: now, nextAt: now }, { trigger: after }))
-      yield* schedules.fire(fireAt(yield* rowOf("s"), now, newRun(1), { nextAt: null }))
+      yield* schedules.fire(fireAt(yield* rowOf("s"), now, newRun(1), { nextAt: null, waitsUntil: now }))
       yield* settle(success(yield* claimOne()))
       yield* schedules.pauseSchedule("s", true)
       yield* expectSame("paused", yield* dueIds(), [])

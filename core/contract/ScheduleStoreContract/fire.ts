@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { RunStore, ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectLimit, expectRefused, expectSame } from "../Case.ts"
 import { claim, enqueue, newRun, newRuns, runId, stored } from "../Fixtures.ts"
-import { fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
+import { everySecond, fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
 
 const saved = Effect.gen(function* () {
   const now = (yield* ContractClock).now()
@@ -29,9 +29,19 @@ export const fireCases: ReadonlyArray<Case> = [
         cursor: at,
         nextAt: at + 1_000,
         lastRunId: run.id,
+        runCount: row.runCount + 1,
       })
       yield* expectSame("ledger", yield* schedules.occurrences({ scheduleId: "s", limit: 10 }), [
-        { scheduleId: "s", at, lastAt: at, count: 1, runId: run.id, reason: null, decidedAt: clock.now() },
+        {
+          scheduleId: "s",
+          at,
+          lastAt: at,
+          count: 1,
+          runId: run.id,
+          reason: null,
+          decidedAt: clock.now(),
+          trigger: JSON.stringify(everySecond),
+        },
       ])
       yield* expectFields("run", yield* stored(run.id), {
         state: "ready",
@@ -159,10 +169,11 @@ export const fireCases: ReadonlyArray<Case> = [
         { at, lastAt: at, count: 1, runId: null, reason: "overlap" },
       ] as const
       yield* schedules.fire({ ...fireAt(row, at, newRun(1)), occurrences })
+      const kept = { scheduleId: "s", decidedAt: at, trigger: JSON.stringify(everySecond) }
       yield* expectSame(
         "ledger",
         yield* schedules.occurrences({ scheduleId: "s", limit: 10 }),
-        occurrences.map((occurrence) => ({ ...occurrence, scheduleId: "s", decidedAt: at })).toReversed(),
+        occurrences.map((occurrence) => ({ ...occurrence, ...kept })).toReversed(),
       )
     }),
   },

@@ -59,6 +59,8 @@ export const fireAt = (
   version: row.version,
   cursor: at,
   nextAt: at + 1_000,
+  waitsUntil: null,
+  cancelRunId: null,
   occurrences: [{ at, lastAt: at, count: 1, runId: run?.id ?? null, reason: run === null ? "missed" : null }],
   runs: run === null ? [] : [run],
   lastRunId: run?.id ?? null,

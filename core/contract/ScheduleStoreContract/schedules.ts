@@ -1,7 +1,7 @@
 // What saving, pausing and deleting promise: an edit never lets the old pattern start anything, and never
 // decides an instant twice.
 import * as Effect from "effect/Effect"
-import type { NewSchedule, Trigger } from "../../domain/Schedule.ts"
+import { type NewSchedule, overlaps, type Trigger } from "../../domain/Schedule.ts"
 import { ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectLimit, expectSame, expectTrue } from "../Case.ts"
 import { everySecond, fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
@@ -13,6 +13,8 @@ const triggers: ReadonlyArray<Trigger> = [
   { kind: "every", periodMillis: 1, startAt: null },
   { kind: "after", delayMillis: 5_000 },
   { kind: "at", at: 1_800_000_000_000 },
+  { kind: "every", periodMillis: 90_000, startAt: null, startsAt: 1_700_000_000_000, countMax: 3 },
+  { kind: "after", delayMillis: 5_000, endsAt: 1_800_000_000_000 },
 ]
 
 /** Cases of `putSchedules`, `schedules`, `deleteSchedules` and `pauseSchedule`. */
@@ -26,11 +28,26 @@ export const scheduleCases: ReadonlyArray<Case> = [
         const given = newSchedule(
           `s${n}`,
           { cursor: now - n, nextAt: n === 3 ? null : now + n },
-          { trigger, input: '{"a":"⏰"}', overlap: n % 2 === 0 ? "skip" : "allow", fromConfig: n % 2 === 0 },
+          {
+            trigger,
+            input: '{"a":"⏰"}',
+            overlap: overlaps[n % overlaps.length] ?? "skip",
+            fromConfig: n % 2 === 0,
+            ...(n % 2 === 0 ? {} : { catchUp: { mode: "all" as const, windowMillis: 1_000, max: 5 } }),
+          },
         )
         yield* put(given)
         const { version, ...row } = yield* rowOf(given.id)
-        yield* expectSame("row", row, { ...given, pausedAt: null, createdAt: now, lastRunId: null })
+        yield* expectSame("row", row, {
+          ...given,
+          waitsUntil: null,
+          pausedAt: null,
+          pausedNote: null,
+          resumedAt: null,
+          createdAt: now,
+          lastRunId: null,
+          runCount: 0,
+        })
         yield* expectTrue("a version", Number.isInteger(version))
       }
       yield* expectSame("all", (yield* schedules.schedules()).length, triggers.length)
@@ -102,6 +119,12 @@ export const scheduleCases: ReadonlyArray<Case> = [
         { trigger: everySecond, job: "other" },
         { trigger: everySecond, job: "other", input: "1" },
         { trigger: everySecond, job: "other", input: "1", overlap: "allow" },
+        { trigger: { ...everySecond, countMax: 9 }, job: "other", input: "1", overlap: "allow" },
+        { trigger: { ...everySecond, endsAt: 9 }, job: "other", input: "1", overlap: "allow" },
+        { trigger: { ...everySecond, startsAt: 9 }, job: "other", input: "1", overlap: "allow" },
+        { job: "other", input: "1", overlap: "queueOne", catchUp: { mode: "all" } },
+        { job: "other", input: "1", overlap: "queueOne", catchUp: { mode: "all", max: 7 } },
+        { job: "other", input: "1", overlap: "queueOne" },
       ]
       yield* put(newSchedule("s", at))
       for (const edit of edits) {
@@ -174,7 +197,7 @@ export const scheduleCases: ReadonlyArray<Case> = [
     }),
   },
   {
-    name: "pauseSchedule > a resumed schedule goes on from the store's now",
+    name: "pauseSchedule > a resumed schedule knows since when, and keeps its cursor",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore
       const clock = yield* ContractClock
@@ -188,7 +211,7 @@ export const scheduleCases: ReadonlyArray<Case> = [
       clock.advance(60_000)
       for (const id of ["past", "future"]) {
         yield* expectSame("answer", yield* schedules.pauseSchedule(id, false), true)
-        yield* expectFields(id, yield* rowOf(id), { pausedAt: null, cursor: clock.now() })
+        yield* expectFields(id, yield* rowOf(id), { pausedAt: null, resumedAt: clock.now(), cursor: start })
       }
       yield* expectFields("what lies ahead stays", yield* rowOf("future"), { nextAt: future })
       yield* expectSame(

@@ -127,6 +127,8 @@ describe("the index that is made for it is used", () => {
           version: 1,
           cursor: now(),
           nextAt: null,
+          waitsUntil: null,
+          cancelRunId: null,
           occurrences: [{ at: now(), lastAt: now(), count: 1, runId: runId(93), reason: null }],
           runs: [newRun(93, { scheduleId: "s" })],
           lastRunId: runId(93),

@@ -6,7 +6,8 @@ import { afterAll, describe, expect, test } from "vitest"
 import { openDatabase } from "../../../adapters/store-sql/Database.ts"
 import { migrations } from "../../../adapters/store-sql/migrations.ts"
 import * as schema from "../../../adapters/store-sql/schema.ts"
-import { testFolder } from "./folder.ts"
+import { driverOver } from "../../../adapters/store-sql/sqlite.ts"
+import { now, testFolder } from "./folder.ts"
 
 const file = testFolder()
 const database = openDatabase({ file: ":memory:" })
@@ -64,4 +65,36 @@ describe("a file of an older schema", () => {
       opened.close()
     },
   )
+
+  test("of version 2 keeps what its schedules wait for, and how often they ran", async () => {
+    const old = file("waiting.db")
+    const sqlite = new DatabaseSync(old)
+    for (const step of migrations.slice(0, 2)) sqlite.exec(step)
+    const columns =
+      "id, job, trigger, overlap, from_config, version, cursor, next_at, created_at, last_run_id"
+    const put = sqlite.prepare(
+      `insert into schedules (${columns}) values (?, 'j', ?, 'skip', 1, 3, 5, ?, 1, ?)`,
+    )
+    put.run("delay", '{"kind":"after","delayMillis":7}', null, "gone")
+    put.run("over", '{"kind":"at","at":5}', null, "gone")
+    put.run("rate", '{"kind":"every","periodMillis":10,"startAt":null}', 9e15, "gone")
+    const instant = sqlite.prepare("insert into occurrences values (?, ?, ?, 1, ?, ?, 9)")
+    for (const at of [1, 2, 3])
+      instant.run("rate", at, at, at === 2 ? null : `r${at}`, at === 2 ? "missed" : null)
+    sqlite.exec("pragma user_version = 2")
+    sqlite.close()
+    const store = driverOver(openDatabase({ file: old }), { file: old, now })
+    const due = await store.dueSchedules(10)
+    expect(due.map(({ id, waitsUntil, lastRunAlive }) => ({ id, waitsUntil, lastRunAlive }))).toEqual([
+      { id: "delay", waitsUntil: 5, lastRunAlive: false },
+    ])
+    expect((await store.schedules()).map(({ id, runCount }) => [id, runCount])).toEqual([
+      ["delay", 0],
+      ["over", 0],
+      ["rate", 2],
+    ])
+    const rows = await store.occurrences({ scheduleId: "rate", limit: 10 })
+    expect(rows.map(({ trigger }) => trigger)).toEqual([null, null, null])
+    await store.close()
+  })
 })

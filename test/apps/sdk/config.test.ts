@@ -12,6 +12,7 @@ const one = job("one", { run })
 /** A config of one job with these options, as code without types might write it. */
 const withJob = (options: object): unknown => ({ jobs: [job("one", { run, ...options })] })
 const named = (name: unknown): unknown => ({ jobs: [job(name as string, { run })] })
+const needed = job("needed", { run })
 const withOn = (on: unknown): unknown => withJob({ on })
 
 interface Refusal {
@@ -201,7 +202,6 @@ describe("cron", () => {
   })
 
   test.each([
-    ["Europe/Berlin", /zones other than UTC are not supported yet, this one is "Europe\/Berlin"/],
     ["Mars/Olympus", /"Mars\/Olympus"/],
     ["utc+1", /"utc\+1"/],
     ["", /the zone is empty/],
@@ -402,8 +402,55 @@ describe("triggers", () => {
     [
       'overlap "queue"',
       withOn(every("5s", { overlap: "queue" as never })),
-      { field: 'job "one".on.overlap', next: /"skip" or "allow"/ },
+      { field: 'job "one".on.overlap', next: /"queueOne"/ },
     ],
+    [
+      'catchUp "some"',
+      withOn(every("5s", { catchUp: "some" as never })),
+      { field: 'job "one".on.catchUp', next: /"skip", "latest", "all"/ },
+    ],
+    [
+      "catchUp all with cancelRunning",
+      withOn(every("5s", { catchUp: "all", overlap: "cancelRunning" })),
+      { field: 'job "one".on.catchUp', reason: /would cancel the one before/ },
+    ],
+    [
+      "cancelRunning of a job with needs",
+      {
+        jobs: [needed, job("one", { on: every("5s", { overlap: "cancelRunning" }), needs: { needed }, run })],
+      },
+      { field: 'job "one".on.overlap', reason: /would go on/ },
+    ],
+    [
+      "catchUpMax without all",
+      withOn(every("5s", { catchUpMax: 5 })),
+      { field: 'job "one".on.catchUpMax', reason: /not chosen/ },
+    ],
+    ...[0, 501, 1.5, Number.NaN].map((catchUpMax): [string, unknown, Refusal] => [
+      `catchUpMax ${catchUpMax}`,
+      withOn(every("5s", { catchUp: "all", catchUpMax })),
+      { field: 'job "one".on.catchUpMax', next: /1 to 500/ },
+    ]),
+    [
+      "a window that is no span",
+      withOn(every("5s", { catchUpWindow: "often" as never })),
+      { field: 'job "one".on.catchUpWindow' },
+    ],
+    [
+      "an end before the start",
+      withOn(every("5s", { startsAt: "2027-01-02T00:00:00Z", endsAt: "2027-01-01T00:00:00Z" })),
+      { field: 'job "one".on.endsAt', next: /startsAt/ },
+    ],
+    [
+      "an instant outside its limits",
+      withOn(at("2027-01-01T00:00:00Z", { startsAt: "2027-01-02T00:00:00Z" })),
+      { field: 'job "one".on.at', next: /startsAt/ },
+    ],
+    ...[0, -1, 2.5].map((countMax): [string, unknown, Refusal] => [
+      `countMax ${countMax}`,
+      withOn(cron("0 9 * * *", { countMax })),
+      { field: 'job "one".on.countMax', next: /from 1/ },
+    ]),
     [
       "an input that is a function",
       withOn(every("5s", { input: run })),
