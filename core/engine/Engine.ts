@@ -179,12 +179,10 @@ const makeEngine = (
       dispatcher.stopAll("leaseLost")
     })
     yield* Effect.addFinalizer(() => Effect.andThen(abandon, membership.leave))
-    // A fixed delay counts from the end of its run. Most schedules wait for no end, and a look at the store for each
-    // would cost more than the rest of their planning.
+    // A fixed delay counts from the end of its run, a queue goes on with it, and so does catching up with all. Most
+    // schedules wait for no end, and a look at the store for each would cost more than the rest of their planning.
     const heedless = new Set(
-      config.schedules
-        .filter(({ trigger, overlap }) => trigger.kind !== "after" && ["skip", "allow"].includes(overlap))
-        .map(({ id }) => id),
+      config.schedules.filter((schedule) => !waitsForEnds(schedule)).map(({ id }) => id),
     )
     events.listen((event) => {
       if (event.kind !== "ended" || event.run.scheduleId === null) return
@@ -250,6 +248,9 @@ const makeEngine = (
         }),
     }
   })
+
+const waitsForEnds = ({ trigger, overlap, catchUp }: NewSchedule): boolean =>
+  trigger.kind === "after" || catchUp?.mode === "all" || !["skip", "allow"].includes(overlap)
 
 /** Saves the config's schedules and removes those that the config had before and has no longer. */
 const saveSchedules = (

@@ -25,7 +25,8 @@ beforeAll(async () => {
   ])
   const occurrence = { at: 5000, lastAt: 5000, count: 1, runId: runId(1), reason: null }
   const missed = { at: 1000, lastAt: 4000, count: 4, runId: null, reason: "missed" } as const
-  const step = { scheduleId: "nightly", version: 1, cursor: 5000, nextAt, lastRunId: runId(1) }
+  const place = { scheduleId: "nightly", version: 1, cursor: 5000, nextAt, waitsUntil: null }
+  const step = { ...place, cancelRunId: null, lastRunId: runId(1) }
   await store.fire({ ...step, occurrences: [missed, occurrence], runs: [newRun(1)] })
   await store.close()
 })
