@@ -2,7 +2,6 @@
 // a clock that is set to that minute when all is ready. No handler of theirs runs: the engine's only slot is taken by
 // a run that waits, so what is measured ends where the runs are stored, ready. That each schedule has one occurrence
 // and one run is checked in the file afterwards.
-import { monitorEventLoopDelay } from "node:perf_hooks"
 import { DatabaseSync } from "node:sqlite"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -11,6 +10,7 @@ import { sqliteDriver } from "../../adapters/store-sql/sqlite.ts"
 import { engine, job, type RunningEngine } from "../../apps/sdk/mod.ts"
 import { sleep, startMeter, within } from "../common/meter.ts"
 import { rounded } from "../common/statistics.ts"
+import { type Turns, watchTurns } from "../common/turns.ts"
 import type { Options } from "./options.ts"
 
 /** What planning took. */
@@ -21,7 +21,7 @@ export interface Planning {
   readonly cpuMicrosEach: number
   readonly wallMillis: number
   /** In that time: the p99 and the longest turn of the event loop. */
-  readonly eventLoop: { readonly p50Millis: number; readonly p99Millis: number; readonly maxMillis: number }
+  readonly eventLoop: Turns
   /** Schedules that have one occurrence with a run, and that run: all of them, or something is wrong. */
   readonly exact: number
   /** Runs and occurrences of theirs in the file. */
@@ -82,8 +82,7 @@ export const measurePlanning = async (
     // What the start left to do is done.
     await sleep(500)
     progress(`planning of ${schedules} schedules: the minute has come`)
-    const histogram = monitorEventLoopDelay({ resolution: 1 })
-    histogram.enable()
+    const stopWatching = watchTurns()
     clock.moveTo(dueAt)
     const meter = startMeter()
     // Resuming what is not paused changes nothing, but tells the planner to look now and not at its next poll: idle
@@ -91,7 +90,7 @@ export const measurePlanning = async (
     await app.pauseSchedule(idOf(0), false)
     await within(limitMillis, `Planning of ${schedules} schedules`, planned(app, schedules))
     const { cpuMillis, wallMillis } = meter()
-    histogram.disable()
+    const eventLoop = stopWatching()
     const stopped = app.stop({ grace: 0 })
     await sleep(50)
     release.resolve()
@@ -101,11 +100,7 @@ export const measurePlanning = async (
       cpuMillis: rounded(cpuMillis),
       cpuMicrosEach: rounded((cpuMillis * 1000) / schedules),
       wallMillis: rounded(wallMillis),
-      eventLoop: {
-        p50Millis: rounded(histogram.percentile(50) / 1e6),
-        p99Millis: rounded(histogram.percentile(99) / 1e6),
-        maxMillis: rounded(histogram.max / 1e6),
-      },
+      eventLoop,
       ...exactness(file),
       started,
     }
