@@ -148,7 +148,8 @@ const isSameTrigger = (a: Trigger, b: Trigger): boolean => {
         a.expression === b.expression &&
         a.zone === b.zone &&
         a.gap === b.gap &&
-        a.ambiguous === b.ambiguous
+        a.ambiguous === b.ambiguous &&
+        a.dialect === b.dialect
       )
     case "every":
       return b.kind === "every" && a.periodMillis === b.periodMillis && a.startAt === b.startAt

@@ -1,11 +1,7 @@
 // `uhrwerk schedule show | pause | resume`: one schedule with what comes and what came, and whether it starts anything.
-import * as Result from "effect/Result"
 import type { Occurrence, ScheduleRow } from "../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
-import type { Cron } from "../../core/trigger/Cron.ts"
-import { parseCronTrigger } from "../../core/trigger/CronFields.ts"
-import { describe } from "../../core/trigger/Describe.ts"
-import { preview } from "../../core/trigger/Preview.ts"
+import { type CronPreview, cronPreview } from "./cronPreview.ts"
 import { explainRun } from "./explain.ts"
 import { dateOf, fromNow, plain, printFields, printRows, spanOf, utcOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
@@ -63,7 +59,7 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
   const now = await store.now()
   const [last] = row.lastRunId === null ? [] : await store.get([row.lastRunId])
   const occurrences = await store.occurrences({ scheduleId: row.id, limit: occurrencesShown })
-  const cron = row.trigger.kind === "cron" ? Result.getOrThrow(parseCronTrigger(row.trigger)) : undefined
+  const cron = row.trigger.kind === "cron" ? await cronPreview(row.trigger) : undefined
   const next = nextOf(row, cron)
   if (flags.output !== undefined && flags.output !== "table") {
     const instants = next.map(({ at, notes }) => ({ at: utcOf(at), notes }))
@@ -74,7 +70,9 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
     id: row.id,
     job: row.job,
     starts: triggerText(row.trigger),
-    ...(cron === undefined ? {} : { "in words": describe(cron), zone: cron.zone }),
+    ...(cron === undefined
+      ? {}
+      : { "in words": cron.words, zone: row.trigger.kind === "cron" ? row.trigger.zone : "" }),
     overlap: row.overlap,
     state: row.pausedAt === null ? "active" : `paused since ${dateOf(row.pausedAt)}`,
     decided: `all instants up to ${dateOf(row.cursor)}`,
@@ -109,13 +107,13 @@ const nothing = ({ pausedAt, trigger }: ScheduleRow): string =>
       : "nothing comes any more"
 
 /** The instants to come, as far as they are known now: the stored one, and what the trigger says after it. */
-const nextOf = ({ trigger, nextAt, pausedAt }: ScheduleRow, cron: Cron | undefined): ReadonlyArray<Next> => {
+const nextOf = (
+  { trigger, nextAt, pausedAt }: ScheduleRow,
+  cron: CronPreview | undefined,
+): ReadonlyArray<Next> => {
   if (nextAt === null || pausedAt !== null) return []
   if (cron !== undefined) {
-    return preview(cron, nextAt - 1, nextShown).map((each) => ({
-      ...each,
-      local: `${each.local} ${cron.zone}`,
-    }))
+    return cron.next(nextAt - 1, nextShown).map((each) => ({ ...each, local: cron.local(each.at) }))
   }
   const count = trigger.kind === "every" ? nextShown : 1
   const periodMillis = trigger.kind === "every" ? trigger.periodMillis : 0

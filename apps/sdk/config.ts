@@ -9,6 +9,8 @@ import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
 import { checkCatchUp, checkLimits, checkOverlap } from "../../core/engine/ScheduleChecks.ts"
+import type { CronDialects } from "../../core/ports/CronDialect.ts"
+import { loadDialects } from "./dialects.ts"
 import { checkInput, isInputSchema } from "./input.ts"
 import type { Job } from "./job.ts"
 import { parseStorage, type Storage } from "./storage.ts"
@@ -41,6 +43,8 @@ export interface Project {
   readonly book: JobBook
   readonly jobs: ReadonlyMap<string, Job<any, any>>
   readonly schedules: ReadonlyArray<NewSchedule>
+  /** Those that its schedules name. */
+  readonly dialects: CronDialects
   readonly storage: ReturnType<typeof parseStorage> extends Result.Result<infer S, any> ? S : never
   readonly slots: number
   readonly graceMillis: number
@@ -64,9 +68,10 @@ export const checkConfig = async (config: Config): Promise<Project> => {
   const cores = jobs.map((job, index) => Result.getOrThrow(checkJob(`jobs[${index}]`, job)))
   const book = Result.getOrThrow(parseJobs(cores))
   const schedules: Array<NewSchedule> = []
-  for (const job of jobs) schedules.push(...(await checkTriggers(job)))
+  const dialects = await loadDialects(jobs.flatMap(specsOf).map((spec) => spec?.dialect))
+  for (const job of jobs) schedules.push(...(await checkTriggers(job, dialects)))
   checkScheduleIds(schedules)
-  return { book, jobs: new Map(jobs.map((job) => [job.name, job])), schedules, ...settings }
+  return { book, jobs: new Map(jobs.map((job) => [job.name, job])), schedules, dialects, ...settings }
 }
 
 const checkSettings = (config: Config) =>
@@ -132,10 +137,11 @@ const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<
     return [...names]
   })
 
-const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> => {
-  const { on } = job.options
-  const specs: ReadonlyArray<TriggerSpec> =
-    on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
+const specsOf = ({ options: { on } }: Job<any, any>): ReadonlyArray<TriggerSpec> =>
+  on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
+
+const checkTriggers = async (job: Job<any, any>, dialects: CronDialects): Promise<Array<NewSchedule>> => {
+  const specs = specsOf(job)
   const schedules: Array<NewSchedule> = []
   for (const [index, spec] of specs.entries()) {
     const field = `job "${job.name}".on${specs.length > 1 ? `[${index}]` : ""}`
@@ -143,7 +149,7 @@ const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> =>
       throw Result.getOrThrow(Result.flip(refuse(field, spec, "one of cron(), every(), after(), at()")))
     }
     const pattern = Result.getOrThrow(
-      spec.parse(field) as Result.Result<NewSchedule["trigger"], InvalidSchedule>,
+      spec.parse(field, dialects) as Result.Result<NewSchedule["trigger"], InvalidSchedule>,
     )
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)

@@ -95,6 +95,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
   const layer = Engine.layer({
     book: project.book,
     schedules: project.schedules,
+    dialects: project.dialects,
     slots: project.slots,
     leaseMillis: project.leaseMillis,
     pollMillis: project.pollMillis,

@@ -21,8 +21,8 @@ import { makeDispatcher } from "../run/Dispatcher.ts"
 import { type EnqueueError, makeEnqueue, newRuns, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
-import { parseCronTrigger } from "../trigger/CronFields.ts"
-import { firstAt, type ParsedTrigger } from "../trigger/Occurrences.ts"
+import { makeTriggerParser, type TriggerParser } from "../trigger/Dialects.ts"
+import { firstAt } from "../trigger/Occurrences.ts"
 import { makePlanner } from "../trigger/Planner.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
@@ -142,7 +142,8 @@ const makeEngine = (
     })
     const enqueue = yield* makeEnqueue({ book: config.book, ids })
 
-    yield* saveSchedules(config.schedules)
+    const parse = makeTriggerParser(config.dialects)
+    yield* saveSchedules(config.schedules, parse)
     const runsOf = (schedule: ScheduleRow, nominalAt: number, late: boolean) =>
       Result.map(
         newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }, now()),
@@ -157,10 +158,11 @@ const makeEngine = (
       )
     const operate = yield* makeOperate({
       runsOf: (schedule, nominalAt) => runsOf(schedule, nominalAt, false),
-      parse: parsedTrigger,
+      parse: ({ trigger }) => parse(trigger),
     })
     const planner = yield* makePlanner({
       pollMillis: config.pollMillis,
+      parse,
       events,
       onTrouble,
       runsOf,
@@ -255,6 +257,7 @@ const waitsForEnds = ({ trigger, overlap, catchUp }: NewSchedule): boolean =>
 /** Saves the config's schedules and removes those that the config had before and has no longer. */
 const saveSchedules = (
   schedules: ReadonlyArray<NewSchedule>,
+  parse: TriggerParser,
 ): Effect.Effect<void, StoreError | InvalidSchedule, ScheduleStore | StoreInfo> =>
   Effect.gen(function* () {
     const store = yield* ScheduleStore
@@ -262,7 +265,9 @@ const saveSchedules = (
     const now = yield* info.now
     const rows = []
     for (const schedule of schedules) {
-      const trigger = yield* Effect.fromResult(parsedTrigger(schedule))
+      const trigger = yield* Effect.fromResult(
+        Result.mapError(parse(schedule.trigger), (error) => error.within(`schedule "${schedule.id}"`)),
+      )
       rows.push({ ...schedule, cursor: now - 1, nextAt: firstAt(trigger, now, now) })
     }
     for (let from = 0; from < rows.length; from += 1000)
@@ -272,11 +277,3 @@ const saveSchedules = (
     for (let from = 0; from < gone.length; from += 1000)
       yield* store.deleteSchedules(gone.slice(from, from + 1000).map(({ id }) => id))
   })
-
-const parsedTrigger = ({ id, trigger }: NewSchedule): Result.Result<ParsedTrigger, InvalidSchedule> => {
-  if (trigger.kind !== "cron") return Result.succeed(trigger)
-  return Result.mapBoth(parseCronTrigger(trigger), {
-    onSuccess: (parsed) => ({ ...trigger, cron: parsed }),
-    onFailure: (error) => error.within(`schedule "${id}"`),
-  })
-}

@@ -3,6 +3,7 @@
 import type { JobBook } from "../domain/Job.ts"
 import type { NewSchedule } from "../domain/Schedule.ts"
 import type { EngineEvent } from "../observe/Event.ts"
+import type { CronDialects } from "../ports/CronDialect.ts"
 import type { NodeIdentity } from "./Membership.ts"
 
 /** An engine's configuration; times in milliseconds. */
@@ -10,6 +11,8 @@ export interface EngineConfig {
   readonly book: JobBook
   /** The schedules of the config: saved at the start, and those that the config no longer has are removed. */
   readonly schedules: ReadonlyArray<NewSchedule>
+  /** Dialects that cron schedules may name, beside the house's own; absent: none. */
+  readonly dialects?: CronDialects
   /** How many runs at once. */
   readonly slots: number
   readonly leaseMillis: number

@@ -3,7 +3,8 @@
 // Pure and bounded: texts over 1024 characters are not read. R-numbers: rules in `shared/cases/README.md`.
 import * as Result from "effect/Result"
 import { InvalidSchedule } from "../domain/Errors.ts"
-import type { Ambiguous, Gap, Trigger } from "../domain/Schedule.ts"
+import type { Ambiguous, Gap } from "../domain/Schedule.ts"
+import type { CronTrigger } from "../ports/CronDialect.ts"
 import type { Cron } from "./Cron.ts"
 import {
   day,
@@ -112,9 +113,6 @@ export const parseCron = (text: unknown, options: CronOptions = {}): Result.Resu
 /** Reads what a stored trigger says. */
 export const parseCronTrigger = (trigger: CronTrigger): Result.Result<Cron, InvalidSchedule> =>
   parseCron(trigger.expression, trigger)
-
-/** A trigger of the kind `cron`. */
-export type CronTrigger = Extract<Trigger, { kind: "cron" }>
 
 const refuse = (field: string, [position, reason, next]: Fault): Result.Result<never, InvalidSchedule> =>
   Result.fail(new InvalidSchedule({ field, reason, next, ...(position === undefined ? {} : { position }) }))

@@ -7,14 +7,13 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { InvalidInput, InvalidSchedule, StoreError, UnknownJob } from "../domain/Errors.ts"
 import type { NewRun } from "../domain/Run.ts"
-import type { DueSchedule, OccurrenceReason, Trigger } from "../domain/Schedule.ts"
+import type { DueSchedule, OccurrenceReason } from "../domain/Schedule.ts"
 import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
-import type { Cron } from "./Cron.ts"
-import { parseCronTrigger } from "./CronFields.ts"
-import { type Decision, isLate, type ParsedTrigger, plan } from "./Occurrences.ts"
+import type { TriggerParser } from "./Dialects.ts"
+import { type Decision, isLate, plan } from "./Occurrences.ts"
 
 /** Plans. */
 export interface Planner {
@@ -40,6 +39,7 @@ export const makePlanner = (options: {
     nominalAt: number,
     late: boolean,
   ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
+  readonly parse: TriggerParser
   readonly pollMillis: number
   readonly events: Events
   readonly onTrouble: (doing: string, error: StoreError | UnknownJob | InvalidInput | InvalidSchedule) => void
@@ -51,10 +51,9 @@ export const makePlanner = (options: {
     const clock = yield* Clock.Clock
     const wanted = Latch.makeUnsafe(true)
     let closed = false
-    const triggers = new Map<string, Cron>()
 
     const fire = Effect.fnUntraced(function* (schedule: DueSchedule) {
-      const trigger = yield* Effect.fromResult(parsed(schedule.trigger, triggers))
+      const trigger = yield* Effect.fromResult(options.parse(schedule.trigger))
       const now = yield* info.now
       const made = plan(schedule, trigger, now)
       let { cursor, nextAt, waitsUntil } = made
@@ -155,23 +154,3 @@ const skipped = (scheduleId: string, decisions: ReadonlyArray<Decision>) => {
   }
   return events.values()
 }
-
-/** Parses a stored trigger, once a text. */
-const parsed = (
-  trigger: Trigger,
-  cache: Map<string, Cron>,
-): Result.Result<ParsedTrigger, InvalidSchedule> => {
-  if (trigger.kind !== "cron") return Result.succeed(trigger)
-  // The text comes last: it is the only part that may hold a blank.
-  const name = [trigger.zone, trigger.gap, trigger.ambiguous, trigger.expression].join(" ")
-  const known = cache.get(name)
-  if (known !== undefined) return Result.succeed({ ...trigger, cron: known })
-  return Result.map(parseCronTrigger(trigger), (cron) => {
-    if (cache.size >= cacheMax) cache.clear()
-    cache.set(name, cron)
-    return { ...trigger, cron }
-  })
-}
-
-// Parsed expressions kept; most schedules share a few.
-const cacheMax = 10_000

@@ -1,21 +1,14 @@
 // The instants of a trigger that has a pattern of them, wherever one stands and within its limits.
 import type { Limits, Trigger } from "../domain/Schedule.ts"
+import type { Slots } from "../ports/CronDialect.ts"
 import { between, type Cron, nextAfter, previousBefore } from "./Cron.ts"
 
-/** A trigger with its parsed expression, where it has one. */
+export type { Slots } from "../ports/CronDialect.ts"
+
+/** A trigger with the instants of its expression, where it has one. */
 export type ParsedTrigger =
   | Exclude<Trigger, { kind: "cron" }>
-  | (Extract<Trigger, { kind: "cron" }> & { readonly cron: Cron })
-
-/** The instants of a trigger, wherever one stands. */
-export interface Slots {
-  /** The first one after `instant`. */
-  readonly after: (instant: number) => number | null
-  /** The last one not after `instant`. */
-  readonly upTo: (instant: number) => number | null
-  /** How many there are from `first` to `last`, both instants of the trigger. */
-  readonly count: (first: number, last: number) => number
-}
+  | (Extract<Trigger, { kind: "cron" }> & { readonly cron: Slots })
 
 // Counting stops here: the row then says "at least".
 const countMax = 100_000
@@ -28,7 +21,7 @@ export const slotsOf = (trigger: Exclude<ParsedTrigger, { kind: "after" }>, crea
     case "every":
       return within(trigger, everySlots(trigger.startAt ?? createdAt, trigger.periodMillis))
     case "cron":
-      return within(trigger, cronSlots(trigger.cron))
+      return within(trigger, trigger.cron)
   }
 }
 
@@ -64,7 +57,8 @@ const everySlots = (anchor: number, periodMillis: number): Slots => ({
   count: (first, last) => Math.round((last - first) / periodMillis) + 1,
 })
 
-const cronSlots = (cron: Cron): Slots => ({
+/** The instants of an expression in the house's own dialect. */
+export const cronSlots = (cron: Cron): Slots => ({
   after: (instant) => nextAfter(cron, instant),
   upTo: (instant) => previousBefore(cron, instant + 1),
   count: (first, last) => {

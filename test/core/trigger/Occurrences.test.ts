@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest"
 import type { DueSchedule, Trigger } from "../../../core/domain/Schedule.ts"
 import { between, nextAfter } from "../../../core/trigger/Cron.ts"
 import { parseCron } from "../../../core/trigger/CronFields.ts"
+import { cronSlots } from "../../../core/trigger/Slots.ts"
 import {
   catchUpMillis,
   type Decision,
@@ -37,12 +38,10 @@ const every = (periodMillis: number, startAt: number | null = null): Every => ({
   periodMillis,
   startAt,
 })
-const cron = (expression: string): Extract<ParsedTrigger, { kind: "cron" }> => ({
-  kind: "cron",
-  expression,
-  zone: "UTC",
-  cron: Result.getOrThrow(parseCron(expression)),
-})
+const cron = (expression: string) => {
+  const pattern = Result.getOrThrow(parseCron(expression))
+  return { kind: "cron", expression, zone: "UTC", cron: cronSlots(pattern), pattern } as const
+}
 const after = (delayMillis: number): ParsedTrigger => ({ kind: "after", delayMillis })
 const at = (instant: number): ParsedTrigger => ({ kind: "at", at: instant })
 
@@ -253,17 +252,17 @@ describe("Occurrences > cron", () => {
   for (const count of [1, 2, 500, 501, 502, 5000, 99_000]) {
     test(`${count} missed instants: few rows, none left out`, () => {
       const trigger = cron("*/7 * * * * *")
-      const all = between(trigger.cron, start - 1, start + 200 * day, 10_000)
+      const all = between(trigger.pattern, start - 1, start + 200 * day, 10_000)
       const due = all[Math.min(count, all.length - 1)] as number
-      const now = count < all.length ? due : (nextAfter(trigger.cron, start + count * 6000) as number)
+      const now = count < all.length ? due : (nextAfter(trigger.pattern, start + count * 6000) as number)
       const current = schedule(trigger, { cursor: start - 1, nextAt: start })
       const made = checked(current, now)
       expect(made.decisions[0]?.at).toBe(start)
       let expected: number | null = start
       for (const { at, lastAt, count } of made.decisions) {
         expect(at).toBe(expected)
-        if (count <= 10_000) expect(between(trigger.cron, at - 1, lastAt, 10_000)).toHaveLength(count)
-        expected = nextAfter(trigger.cron, lastAt)
+        if (count <= 10_000) expect(between(trigger.pattern, at - 1, lastAt, 10_000)).toHaveLength(count)
+        expected = nextAfter(trigger.pattern, lastAt)
       }
       expect(expected).toBe(made.nextAt)
       if (count < all.length) expect(total(made)).toBe(count + 1)
@@ -502,7 +501,7 @@ describe("Occurrences > property: random looks at a clock that jumps", () => {
     const random = seeded(seed)
     const slotAfter = (instant: number): number | null =>
       trigger.kind === "cron"
-        ? nextAfter(trigger.cron, instant)
+        ? nextAfter(trigger.pattern, instant)
         : instant < anchor
           ? anchor
           : anchor + (Math.floor((instant - anchor) / trigger.periodMillis) + 1) * trigger.periodMillis
@@ -534,7 +533,7 @@ describe("Occurrences > property: random looks at a clock that jumps", () => {
             throw new Error(`Seed ${seed}: count ${count}`)
         } else if (
           count > 1 &&
-          between(trigger.cron, at - 1, lastAt, 10_000).length !== Math.min(count, 10_000)
+          between(trigger.pattern, at - 1, lastAt, 10_000).length !== Math.min(count, 10_000)
         ) {
           throw new Error(`Seed ${seed}: count ${count}`)
         }

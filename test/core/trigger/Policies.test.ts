@@ -4,6 +4,7 @@ import * as Result from "effect/Result"
 import { describe, expect, test } from "vitest"
 import type { DueSchedule, Trigger } from "../../../core/domain/Schedule.ts"
 import { parseCron } from "../../../core/trigger/CronFields.ts"
+import { cronSlots } from "../../../core/trigger/Slots.ts"
 import {
   type Decision,
   firstAt,
@@ -27,7 +28,7 @@ const cron = (expression: string, limits: Partial<Trigger> = {}): ParsedTrigger 
     kind: "cron",
     expression,
     zone: "UTC",
-    cron: Result.getOrThrow(parseCron(expression)),
+    cron: cronSlots(Result.getOrThrow(parseCron(expression))),
     ...limits,
   }) as ParsedTrigger
 
