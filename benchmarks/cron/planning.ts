@@ -3,11 +3,9 @@
 // a run that waits, so what is measured ends where the runs are stored, ready. That each schedule has one occurrence
 // and one run is checked in the file afterwards.
 import { DatabaseSync } from "node:sqlite"
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
 import { sqliteDriver } from "../../adapters/store-sql/sqlite.ts"
 import { engine, job, type RunningEngine } from "../../apps/sdk/mod.ts"
+import { movedClock } from "../common/clock.ts"
 import { sleep, startMeter, within } from "../common/meter.ts"
 import { rounded } from "../common/statistics.ts"
 import { type Turns, watchTurns } from "../common/turns.ts"
@@ -160,29 +158,5 @@ const exactness = (file: string): Pick<Planning, "exact" | "runs" | "occurrences
     }
   } finally {
     sqlite.close()
-  }
-}
-
-/** The host's clock at another time of day: it runs, sleeps are real, and it can be set. */
-const movedClock = (instant: number) => {
-  let offset = instant - Date.now()
-  const now = (): number => Date.now() + offset
-  const host = Effect.runSync(Clock.clockWith((clock) => Effect.succeed(clock)))
-  const nanos = (): bigint => BigInt(now()) * 1_000_000n
-  const clock: Clock.Clock = {
-    currentTimeMillisUnsafe: now,
-    currentTimeMillis: Effect.sync(now),
-    currentTimeNanosUnsafe: nanos,
-    currentTimeNanos: Effect.sync(nanos),
-    monotonicTimeNanosUnsafe: () => host.monotonicTimeNanosUnsafe(),
-    monotonicTimeNanos: host.monotonicTimeNanos,
-    sleep: (duration) => host.sleep(duration),
-  }
-  return {
-    now,
-    moveTo: (target: number): void => {
-      offset = target - Date.now()
-    },
-    context: Context.make(Clock.Clock, clock),
   }
 }

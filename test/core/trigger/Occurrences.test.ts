@@ -125,7 +125,7 @@ describe("Occurrences > the first instant", () => {
 })
 
 describe("Occurrences > fixed rate", () => {
-  test("100,000 slots with lateness each time are exactly start + k x period (SC-S03)", () => {
+  test("SC-S03 100,000 slots with lateness each time are exactly start + k x period", () => {
     const random = seeded(3)
     let current = schedule(every(20))
     for (let slot = 0; slot < 100_000; slot++) {
@@ -157,7 +157,7 @@ describe("Occurrences > fixed rate", () => {
     expect(made).toMatchObject({ decisions: [], nextAt: start + hour })
   })
 
-  test("at its instant it is, and the next one is strictly after it (SC-S04)", () => {
+  test("SC-S04 at its instant it is, and the next one is strictly after it", () => {
     const first = checked(schedule(every(minute)), start)
     expect(first).toMatchObject({ decisions: [run(start)], cursor: start, nextAt: start + minute })
     expect(checked(moved(schedule(every(minute)), first), start).decisions).toEqual([])
@@ -208,7 +208,7 @@ describe("Occurrences > fixed rate", () => {
     })
   })
 
-  test("an edited schedule decides nothing again of what its old pattern decided (SC-S27)", () => {
+  test("SC-S27 an edited schedule decides nothing again of what its old pattern decided", () => {
     // Cursor and next instant as a store leaves them when the trigger changes.
     const edited = schedule(every(15 * minute), { cursor: start + hour, nextAt: start + 15 * minute })
     const made = checked(edited, start + 2 * hour)
@@ -226,7 +226,7 @@ describe("Occurrences > fixed rate", () => {
 describe("Occurrences > cron", () => {
   const hourly = cron("0 * * * *")
 
-  test("each instant once, the next strictly after it (SC-S04)", () => {
+  test("SC-S04 each instant once, the next strictly after it", () => {
     let current = schedule(hourly)
     for (let hours = 1; hours <= 1000; hours++) {
       const due = start + hours * hour
@@ -335,7 +335,7 @@ describe("Occurrences > overlap", () => {
     expect(checked(current, start + 2 * day).decisions).toEqual([missed(start)])
   })
 
-  test("a run that takes 2.5 periods skips two instants and never overlaps (SC-S29)", () => {
+  test("SC-S29 a run that takes 2.5 periods skips two instants and never overlaps", () => {
     let current = schedule(every(10 * second))
     let freeAt = 0
     const reasons: Array<string | null> = []
@@ -359,7 +359,7 @@ describe("Occurrences > at", () => {
       nextAt: start + 1,
     }))
 
-  test("at its instant and long after it, it is decided: once (SC-S31)", () => {
+  test("SC-S31 at its instant and long after it, it is decided: once", () => {
     for (const late of [0, 1, day, 1000 * day]) {
       const current = schedule(at(start))
       const made = checked(current, start + late)
