@@ -143,7 +143,9 @@ const makeEngine = (
     const enqueue = yield* makeEnqueue({ book: config.book, ids })
 
     const parse = makeTriggerParser(config.dialects)
-    yield* saveSchedules(config.schedules, parse)
+    const parseNamed = ({ id, trigger }: NewSchedule) =>
+      Result.mapError(parse(trigger), (error) => error.within(`schedule "${id}"`))
+    yield* saveSchedules(config.schedules, parseNamed)
     const runsOf = (schedule: ScheduleRow, nominalAt: number, late: boolean) =>
       Result.map(
         newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }, now()),
@@ -158,7 +160,7 @@ const makeEngine = (
       )
     const operate = yield* makeOperate({
       runsOf: (schedule, nominalAt) => runsOf(schedule, nominalAt, false),
-      parse: ({ trigger }) => parse(trigger),
+      parse: parseNamed,
     })
     const planner = yield* makePlanner({
       pollMillis: config.pollMillis,
@@ -257,7 +259,7 @@ const waitsForEnds = ({ trigger, overlap, catchUp }: NewSchedule): boolean =>
 /** Saves the config's schedules and removes those that the config had before and has no longer. */
 const saveSchedules = (
   schedules: ReadonlyArray<NewSchedule>,
-  parse: TriggerParser,
+  parse: (schedule: NewSchedule) => ReturnType<TriggerParser>,
 ): Effect.Effect<void, StoreError | InvalidSchedule, ScheduleStore | StoreInfo> =>
   Effect.gen(function* () {
     const store = yield* ScheduleStore
@@ -265,9 +267,7 @@ const saveSchedules = (
     const now = yield* info.now
     const rows = []
     for (const schedule of schedules) {
-      const trigger = yield* Effect.fromResult(
-        Result.mapError(parse(schedule.trigger), (error) => error.within(`schedule "${schedule.id}"`)),
-      )
+      const trigger = yield* Effect.fromResult(parse(schedule))
       rows.push({ ...schedule, cursor: now - 1, nextAt: firstAt(trigger, now, now) })
     }
     for (let from = 0; from < rows.length; from += 1000)

@@ -8,7 +8,7 @@ import type { Trigger } from "../domain/Schedule.ts"
 export interface Slots {
   /** The first one after `instant`. */
   readonly after: (instant: number) => number | null
-  /** The last one not after `instant`. */
+  /** The last one not after `instant`: it mirrors `after`, and lists the same instants. */
   readonly upTo: (instant: number) => number | null
   /** How many there are from `first` to `last`, both of the pattern; a dialect may stop counting at a bound of its own. */
   readonly count: (first: number, last: number) => number

@@ -42,6 +42,8 @@ test("SC-S06 back by an hour: the clock is looked at within the cap, due work go
   const sent = world.executions.filter(({ job }) => job === "sent")
   expect(sent).toHaveLength(20)
   expect(Math.max(...world.sleeps)).toBeLessThanOrEqual(30 * second)
+  // A slot is an instant of the clock, so a fixed rate goes on where it was, when the clock has come there again.
+  expect(world.executions.filter(({ job }) => job === "tick")).toHaveLength(13)
   // The clock comes past the instants of the first minute again: they are decided, and stay so.
   await world.advance(hour + minute)
   const slots = world.executions.flatMap(({ job, nominalAt }) => (job === "tick" ? [nominalAt] : []))
