@@ -22,6 +22,7 @@ export type { EngineEvent } from "../../core/observe/Event.ts"
 export { StopSignal } from "../../adapters/executor-inline/mod.ts"
 export { type Config, defineConfig } from "./config.ts"
 export {
+  type BackfillOptions,
   engine,
   RunFailed,
   type RunningEngine,

@@ -6,7 +6,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { InvalidSchedule, StoreError } from "../domain/Errors.ts"
 import { makeIds } from "../domain/Ids.ts"
@@ -18,16 +17,18 @@ import { Notifier } from "../ports/Notifier.ts"
 import { RunStore, ScheduleStore, type Store } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import { makeDispatcher } from "../run/Dispatcher.ts"
-import { type EnqueueError, makeEnqueue, newRuns, type RunRequest } from "../run/Enqueue.ts"
+import { type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
 import { makePlanner } from "../trigger/Planner.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
+import { type Backfill, makeBackfill } from "./Backfill.ts"
 import type { EngineConfig } from "./EngineConfig.ts"
 import { makeMembership } from "./Membership.ts"
 import { makeOperate, type Operate } from "./Operate.ts"
 import { parseTrigger, saveSchedules } from "./SavedSchedules.ts"
+import { makeRunsOf } from "./ScheduledRuns.ts"
 
 /** What can be asked of a running engine. */
 export interface EngineService {
@@ -50,6 +51,8 @@ export interface EngineService {
   readonly runNow: Operate["runNow"]
   /** Decides the next instant as skipped. */
   readonly skipNext: Operate["skipNext"]
+  /** Gives instants of the past their runs. */
+  readonly backfill: Backfill
   /** The id of this engine's node. */
   readonly node: () => string
   /** Runs that it carries now, and its slots. */
@@ -78,8 +81,6 @@ export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/co
       }),
     )
 }
-
-const priorityMax = 1000
 
 // After the grace period: how long to wait for the store to take what is left.
 const lastWritesMillis = 5000
@@ -143,28 +144,16 @@ const makeEngine = (
 
     const zones = config.zones ?? { version: null }
     yield* saveSchedules(config.schedules, zones, events)
-    const runsOf = (schedule: ScheduleRow, nominalAt: number, late: boolean) =>
-      Result.map(
-        newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }, now()),
-        (rows) =>
-          rows.map((row) => ({
-            ...row,
-            nominalAt,
-            // What comes late makes way for what is on time.
-            priority: late ? Math.max(row.priority - 1, -priorityMax) : row.priority,
-            scheduleId: row.job === schedule.job ? schedule.id : null,
-          })),
-      )
-    const operate = yield* makeOperate({
-      runsOf: (schedule, nominalAt) => runsOf(schedule, nominalAt, false),
-      parse: (schedule) => parseTrigger(schedule, zones),
-    })
+    const runsOf = makeRunsOf(config.book, ids, now)
+    const parse = (schedule: ScheduleRow) => parseTrigger(schedule, zones)
+    const backfill = yield* makeBackfill({ runsOf, parse })
+    const operate = yield* makeOperate({ runsOf, parse })
     const planner = yield* makePlanner({
       zones,
       pollMillis: config.pollMillis,
       events,
       onTrouble,
-      runsOf,
+      runsOf: (schedule, nominalAt, late) => runsOf(schedule, { nominalAt, dueAt: nominalAt, late }),
     })
 
     const unsubscribe = notifier.subscribe((hint) => {
@@ -241,6 +230,10 @@ const makeEngine = (
             events.publish({ ...what, at: answer.at })
             notifier.publish({ kind: "schedules" })
           }),
+        ),
+      backfill: (id, request) =>
+        Effect.tap(backfill(id, request), () =>
+          Effect.sync(() => notifier.publish({ kind: "runs", dueAt: 0 })),
         ),
       drain: (graceMillis) =>
         Effect.suspend(() => {
