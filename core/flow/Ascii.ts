@@ -23,10 +23,10 @@ export interface AsciiOptions {
  *     3  - load     <- clean, check  (none_skipped)
  */
 export const ascii = (graph: Graph, options: AsciiOptions = {}): Array<string> => {
-  const width = clamp(options.widthMax ?? 100, 40, 1000)
+  const width = clamp(options.widthMax, 100, 40, 1000)
   const { states } = options
   const legend = states === undefined ? [] : ["", legendOf(states, width)]
-  const rowMax = clamp(options.rowMax ?? 60, 10, 10_000) - legend.length
+  const rowMax = clamp(options.rowMax, 60, 10, 10_000) - legend.length
   if (graph.size === 0) return ["(no steps)"]
   const rows = planRows(graph, rowMax)
   const layerWidth = String(graph.layers.count).length
@@ -38,8 +38,7 @@ export const ascii = (graph: Graph, options: AsciiOptions = {}): Array<string> =
     const layer = (row.kind !== "layers" && row.isFirst ? String(row.layer + 1) : "").padStart(layerWidth)
     if (row.kind === "layers")
       return `${"".padStart(layerWidth)}  ... ${row.layers} more layers: ${counted(row.steps, states)}`
-    if (row.kind === "rest")
-      return `${layer}  ... ${row.isFirst ? "" : "more: "}${counted(row.steps, states)}`
+    if (row.kind === "rest") return `${layer}  ... ${counted(row.steps, states, row.isFirst ? "" : "more ")}`
     const mark = states === undefined ? "" : `${marks[states[row.step]!]} `
     const label = labels.get(row.step)!
     const head = `${layer}  ${mark}${label}`
@@ -119,8 +118,8 @@ const needsText = (graph: Graph, step: number, room: number): string => {
 }
 
 /** `120 steps`, or with states `120 steps (100 succeeded, 20 blocked)`. */
-const counted = (steps: Int32Array, states: ReadonlyArray<DrawState> | undefined): string => {
-  const total = `${steps.length} ${steps.length === 1 ? "step" : "steps"}`
+const counted = (steps: Int32Array, states: ReadonlyArray<DrawState> | undefined, more = ""): string => {
+  const total = `${steps.length} ${more}${steps.length === 1 ? "step" : "steps"}`
   if (states === undefined) return total
   const counts = new Map<DrawState, number>()
   for (const step of steps) counts.set(states[step]!, (counts.get(states[step]!) ?? 0) + 1)
@@ -131,5 +130,5 @@ const legendOf = (states: ReadonlyArray<DrawState>, width: number): string =>
   clip([...new Set(states)].map((state) => `${marks[state]} ${state}`).join(", "), width)
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, each) => total + each, 0)
-const clamp = (value: number, min: number, max: number): number =>
-  Math.min(max, Math.max(min, Math.floor(value)))
+const clamp = (value: number | undefined, usual: number, min: number, max: number): number =>
+  value === undefined || Number.isNaN(value) ? usual : Math.min(max, Math.max(min, Math.floor(value)))

@@ -75,12 +75,15 @@ const drawn = (
 }
 
 // Mermaid reads `#` and a number as that character, after everything else has been read. Whatever could mean
-// something to it, to HTML or to Markdown is written so; letters, digits and a sign within a word cannot.
+// something to it, to HTML or to Markdown is written so; letters, digits and a sign within a word cannot. The pair
+// that goes first is how it writes such a number for itself in between: it would read it again, after all checks.
 const mermaidText = (text: string): string =>
-  text.replace(
-    /(?<![\p{L}\p{N}])[-_.]|[-_.](?![\p{L}\p{N}])|[^\p{L}\p{M}\p{N} ,_.-]/gu,
-    (char) => `#${char.codePointAt(0)};`,
-  )
+  text
+    .replaceAll("\ufb02\u00b0", "\\u{fb02}\u00b0")
+    .replace(
+      /(?<![\p{L}\p{N}])[-_.]|[-_.](?![\p{L}\p{N}])|[^\p{L}\p{M}\p{N} ,_.-]/gu,
+      (char) => `#${char.codePointAt(0)};`,
+    )
 
 // A quoted text of Graphviz; its labels know escapes with a backslash, and HTML's entities.
 const dotText = (text: string): string => text.replace(/["\\]/g, "\\$&").replaceAll("&", "&amp;")

@@ -36,7 +36,7 @@ export interface Released {
 export const release = (graph: Graph, table: StepTable, step: number, end: StepEnd): Released => {
   const released: Released = { run: [], ended: [] }
   tell(graph, table, step, end, released)
-  return settle(graph, table, released)
+  return follow(graph, table, released)
 }
 
 /**
@@ -49,7 +49,7 @@ export const releaseAll = (graph: Graph, table: StepTable): Released => {
     const counts = table.read(step)
     if (counts !== null) decide(graph, table, step, counts, released)
   }
-  return settle(graph, table, released)
+  return follow(graph, table, released)
 }
 
 /**
@@ -87,7 +87,7 @@ const decide = (
   return true
 }
 
-const settle = (graph: Graph, table: StepTable, released: Released): Released => {
+const follow = (graph: Graph, table: StepTable, released: Released): Released => {
   // The list grows while it is walked.
   for (const { step, end } of released.ended) tell(graph, table, step, end, released)
   released.run.sort((a, b) => a - b)
