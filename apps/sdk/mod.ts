@@ -4,6 +4,7 @@ export {
   DependencyCycle,
   DuplicateName,
   EngineStopped,
+  InvalidFlow,
   InvalidInput,
   InvalidPayload,
   InvalidSchedule,
