@@ -4,6 +4,7 @@ export {
   DependencyCycle,
   DuplicateName,
   EngineStopped,
+  InvalidFlow,
   InvalidInput,
   InvalidPayload,
   InvalidSchedule,
@@ -22,6 +23,7 @@ export type { EngineEvent } from "../../core/observe/Event.ts"
 export { StopSignal } from "../../adapters/executor-inline/mod.ts"
 export { type Config, defineConfig } from "./config.ts"
 export {
+  type BackfillOptions,
   engine,
   RunFailed,
   type RunningEngine,

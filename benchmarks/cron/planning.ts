@@ -133,6 +133,7 @@ const storeSchedules = (file: string, schedules: number, now: () => number): voi
         fromConfig: false,
         cursor: now() - 1,
         nextAt: dueAt,
+        zoneData: null,
       })),
     )
   void driver.close()

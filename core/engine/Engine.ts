@@ -6,29 +6,30 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import { InvalidSchedule, type StoreError } from "../domain/Errors.ts"
+import type { InvalidSchedule, StoreError } from "../domain/Errors.ts"
 import { makeIds } from "../domain/Ids.ts"
-import type { NewSchedule, ScheduleRow } from "../domain/Schedule.ts"
+import type { NewSchedule } from "../domain/Schedule.ts"
 import { type Events, makeEvents } from "../observe/Event.ts"
 import type { Executor } from "../ports/Executor.ts"
 import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
-import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
+import { RunStore, ScheduleStore, type Store } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import { makeDispatcher } from "../run/Dispatcher.ts"
-import { type EnqueueError, makeEnqueue, newRuns, type RunRequest } from "../run/Enqueue.ts"
+import { type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
-import { makeTriggerParser, type TriggerParser } from "../trigger/Dialects.ts"
-import { firstAt } from "../trigger/Occurrences.ts"
+import { makeTriggerParser } from "../trigger/Dialects.ts"
 import { makePlanner } from "../trigger/Planner.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
+import { type Backfill, makeBackfill } from "./Backfill.ts"
 import type { EngineConfig } from "./EngineConfig.ts"
 import { makeMembership } from "./Membership.ts"
 import { makeOperate, type Operate } from "./Operate.ts"
+import { parseNamed, saveSchedules } from "./SavedSchedules.ts"
+import { makeRunsOf } from "./ScheduledRuns.ts"
 
 /** What can be asked of a running engine. */
 export interface EngineService {
@@ -51,6 +52,8 @@ export interface EngineService {
   readonly runNow: Operate["runNow"]
   /** Decides the next instant as skipped. */
   readonly skipNext: Operate["skipNext"]
+  /** Gives instants of the past their runs. */
+  readonly backfill: Backfill
   /** The id of this engine's node. */
   readonly node: () => string
   /** Runs that it carries now, and its slots. */
@@ -79,8 +82,6 @@ export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/co
       }),
     )
 }
-
-const priorityMax = 1000
 
 // After the grace period: how long to wait for the store to take what is left.
 const lastWritesMillis = 5000
@@ -142,32 +143,20 @@ const makeEngine = (
     })
     const enqueue = yield* makeEnqueue({ book: config.book, ids })
 
-    const parse = makeTriggerParser(config.dialects)
-    const parseNamed = ({ id, trigger }: NewSchedule) =>
-      Result.mapError(parse(trigger), (error) => error.within(`schedule "${id}"`))
-    yield* saveSchedules(config.schedules, parseNamed)
-    const runsOf = (schedule: ScheduleRow, nominalAt: number, late: boolean) =>
-      Result.map(
-        newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }, now()),
-        (rows) =>
-          rows.map((row) => ({
-            ...row,
-            nominalAt,
-            // What comes late makes way for what is on time.
-            priority: late ? Math.max(row.priority - 1, -priorityMax) : row.priority,
-            scheduleId: row.job === schedule.job ? schedule.id : null,
-          })),
-      )
-    const operate = yield* makeOperate({
-      runsOf: (schedule, nominalAt) => runsOf(schedule, nominalAt, false),
-      parse: parseNamed,
-    })
+    const zones = config.zones ?? { version: null }
+    const parser = makeTriggerParser(config.dialects, zones)
+    const parse = parseNamed(parser)
+    yield* saveSchedules(config.schedules, { parse, zones, events })
+    const runsOf = makeRunsOf(config.book, ids, now)
+    const backfill = yield* makeBackfill({ runsOf, parse })
+    const operate = yield* makeOperate({ runsOf, parse })
     const planner = yield* makePlanner({
+      parse: parser,
+      zones,
       pollMillis: config.pollMillis,
-      parse,
       events,
       onTrouble,
-      runsOf,
+      runsOf: (schedule, nominalAt, late) => runsOf(schedule, { nominalAt, dueAt: nominalAt, late }),
     })
 
     const unsubscribe = notifier.subscribe((hint) => {
@@ -245,6 +234,10 @@ const makeEngine = (
             notifier.publish({ kind: "schedules" })
           }),
         ),
+      backfill: (id, request) =>
+        Effect.tap(backfill(id, request), () =>
+          Effect.sync(() => notifier.publish({ kind: "runs", dueAt: 0 })),
+        ),
       drain: (graceMillis) =>
         Effect.suspend(() => {
           grace = graceMillis
@@ -255,25 +248,3 @@ const makeEngine = (
 
 const waitsForEnds = ({ trigger, overlap, catchUp }: NewSchedule): boolean =>
   trigger.kind === "after" || catchUp?.mode === "all" || !["skip", "allow"].includes(overlap)
-
-/** Saves the config's schedules and removes those that the config had before and has no longer. */
-const saveSchedules = (
-  schedules: ReadonlyArray<NewSchedule>,
-  parse: (schedule: NewSchedule) => ReturnType<TriggerParser>,
-): Effect.Effect<void, StoreError | InvalidSchedule, ScheduleStore | StoreInfo> =>
-  Effect.gen(function* () {
-    const store = yield* ScheduleStore
-    const info = yield* StoreInfo
-    const now = yield* info.now
-    const rows = []
-    for (const schedule of schedules) {
-      const trigger = yield* Effect.fromResult(parse(schedule))
-      rows.push({ ...schedule, cursor: now - 1, nextAt: firstAt(trigger, now, now) })
-    }
-    for (let from = 0; from < rows.length; from += 1000)
-      yield* store.putSchedules(rows.slice(from, from + 1000))
-    const wanted = new Set(schedules.map(({ id }) => id))
-    const gone = (yield* store.schedules()).filter(({ id, fromConfig }) => fromConfig && !wanted.has(id))
-    for (let from = 0; from < gone.length; from += 1000)
-      yield* store.deleteSchedules(gone.slice(from, from + 1000).map(({ id }) => id))
-  })

@@ -4,6 +4,7 @@ import type { JobBook } from "../domain/Job.ts"
 import type { NewSchedule } from "../domain/Schedule.ts"
 import type { EngineEvent } from "../observe/Event.ts"
 import type { CronDialects } from "../ports/CronDialect.ts"
+import type { ZoneSource } from "../trigger/ZoneData.ts"
 import type { NodeIdentity } from "./Membership.ts"
 
 /** An engine's configuration; times in milliseconds. */
@@ -21,6 +22,8 @@ export interface EngineConfig {
   /** How long ended runs are kept; `null`: for ever. */
   readonly retentionMillis: number | null
   readonly identity: NodeIdentity
+  /** Whose zone data: absent, the host's, of a release that is not known. */
+  readonly zones?: ZoneSource
   /** Hears events from the very first one, also those of the start. */
   readonly onEvent?: (event: EngineEvent) => void
 }

@@ -7,6 +7,7 @@ import { isFinal, type NewRun } from "../domain/Run.ts"
 import type { OccurrenceReason, ScheduleRow } from "../domain/Schedule.ts"
 import { RunStore, ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import { type ParsedTrigger, slotsOf } from "../trigger/Slots.ts"
+import type { RunsOf } from "./ScheduledRuns.ts"
 
 /** What became of "run now": `overlap` when its last run is alive, and the schedule starts none beside it. */
 export type RunNow =
@@ -29,10 +30,7 @@ const triesMax = 10
 
 /** Over the stores; `runsOf` makes the rows of a run, the last one its own. */
 export const makeOperate = (options: {
-  readonly runsOf: (
-    schedule: ScheduleRow,
-    nominalAt: number,
-  ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
+  readonly runsOf: RunsOf
   readonly parse: (schedule: ScheduleRow) => Result.Result<ParsedTrigger, InvalidSchedule>
 }): Effect.Effect<Operate, never, RunStore | ScheduleStore | StoreInfo> =>
   Effect.gen(function* () {
@@ -42,12 +40,13 @@ export const makeOperate = (options: {
     const rowOf = Effect.fnUntraced(function* (id: string) {
       return (yield* schedules.schedules()).find((row) => row.id === id)
     })
-    const stepOf = ({ id, version, cursor, nextAt, waitsUntil }: ScheduleRow) => {
+    const stepOf = (row: ScheduleRow) => {
+      const { id, version, cursor, nextAt, waitsUntil } = row
       const place = { scheduleId: id, version, cursor, nextAt, waitsUntil }
-      return { ...place, cancelRunId: null, runs: [], lastRunId: null }
+      return { ...place, cancelRunId: null, runs: [], lastRunId: null, zoneData: row.zoneData }
     }
     const instant = (at: number, runId: string | null, reason: OccurrenceReason | null) => [
-      { at, lastAt: at, count: 1, runId, reason },
+      { at, lastAt: at, count: 1, runId, reason, nominalAt: null },
     ]
 
     const runNow: Operate["runNow"] = Effect.fnUntraced(function* (id) {
@@ -60,13 +59,13 @@ export const makeOperate = (options: {
         if (isAlive && row.overlap !== "allow" && row.overlap !== "cancelRunning")
           return { result: "overlap" }
         const at = (yield* info.now) + shift
-        const runs = yield* Effect.fromResult(options.runsOf(row, at))
+        const runs = yield* Effect.fromResult(options.runsOf(row, { nominalAt: at, dueAt: at, late: false }))
         const runId = (runs[runs.length - 1] as NewRun).id
         const cancelRunId = isAlive && row.overlap === "cancelRunning" ? row.lastRunId : null
         // A fixed delay counts from the end of this run.
         const place = row.trigger.kind === "after" ? { nextAt: null, waitsUntil: at } : {}
         const step = { ...stepOf(row), ...place, cancelRunId, runs, lastRunId: runId }
-        const answer = yield* schedules.fire({ ...step, occurrences: instant(at, runId, null) })
+        const [answer] = yield* schedules.fire([{ ...step, occurrences: instant(at, runId, null) }])
         if (answer === "fired") return { result: "created", runId, cancelledId: cancelRunId }
       }
     })
@@ -81,7 +80,7 @@ export const makeOperate = (options: {
         const nextAt =
           trigger.kind === "after" ? at + trigger.delayMillis : slotsOf(trigger, row.createdAt).after(at)
         const step = { ...stepOf(row), cursor: Math.max(row.cursor, at), nextAt }
-        const answer = yield* schedules.fire({ ...step, occurrences: instant(at, null, "skipped") })
+        const [answer] = yield* schedules.fire([{ ...step, occurrences: instant(at, null, "skipped") }])
         if (answer === "fired") return { result: "skipped", at }
       }
       return { result: "none" }

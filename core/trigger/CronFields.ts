@@ -21,6 +21,7 @@ import {
   year,
 } from "./CronItem.ts"
 import type { Pattern } from "./WallTimes.ts"
+import type { Zone } from "./Zone.ts"
 import { parseZone } from "./ZoneName.ts"
 
 export type { Cron } from "./Cron.ts"
@@ -111,8 +112,14 @@ export const parseCron = (text: unknown, options: CronOptions = {}): Result.Resu
 }
 
 /** Reads what a stored trigger says. */
-export const parseCronTrigger = (trigger: CronTrigger): Result.Result<Cron, InvalidSchedule> =>
-  parseCron(trigger.expression, trigger)
+export const parseCronTrigger = (
+  trigger: CronTrigger,
+  find?: (name: string) => Zone | undefined,
+): Result.Result<Cron, InvalidSchedule> =>
+  Result.map(parseCron(trigger.expression, trigger), (cron) => {
+    const clock = find?.(trigger.zone)
+    return clock === undefined ? cron : Object.freeze({ ...cron, clock })
+  })
 
 const refuse = (field: string, [position, reason, next]: Fault): Result.Result<never, InvalidSchedule> =>
   Result.fail(new InvalidSchedule({ field, reason, next, ...(position === undefined ? {} : { position }) }))

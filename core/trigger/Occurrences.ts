@@ -4,6 +4,7 @@
 // the end of the last run decides it. So a waiting instant is never lost with a process, and never started twice.
 import type { DueSchedule, Occurrence, OccurrenceReason } from "../domain/Schedule.ts"
 import { type ParsedTrigger, type Slots, slotsOf } from "./Slots.ts"
+import { handedOver } from "./ZoneData.ts"
 
 export type { ParsedTrigger } from "./Slots.ts"
 
@@ -57,10 +58,13 @@ export const firstAt = (trigger: ParsedTrigger, createdAt: number, now: number):
   }
 }
 
-/** Decides the instants after the schedule's cursor up to `now`, and where it stands then. */
-export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number): Plan => {
+/**
+ * Decides the instants after the schedule's cursor up to `now`, and where it stands then. `foreign`: other zone data
+ * than those of the trigger named its next instant.
+ */
+export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number, foreign = false): Plan => {
   const left = (trigger.countMax ?? Number.POSITIVE_INFINITY) - schedule.runCount
-  const made = left <= 0 ? step(schedule, {}) : planAll(schedule, trigger, now)
+  const made = left <= 0 ? step(schedule, {}) : planAll(schedule, trigger, now, foreign)
   let runs = 0
   const last = made.decisions.findIndex(({ reason }) => reason === null && ++runs === left)
   // Behind the last run that it may have, the schedule is over.
@@ -69,12 +73,16 @@ export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number)
     : { ...made, decisions: made.decisions.slice(0, last + 1), nextAt: null, waitsUntil: null }
 }
 
-const planAll = (schedule: DueSchedule, trigger: ParsedTrigger, now: number): Plan => {
+const planAll = (schedule: DueSchedule, trigger: ParsedTrigger, now: number, foreign: boolean): Plan => {
   if (trigger.kind === "after") return planAfter(schedule, trigger, now)
   const { cursor, nextAt, waitsUntil, resumedAt } = schedule
   if (trigger.kind === "at" && (trigger.at > now || (nextAt === null && waitsUntil === null)))
     return step(schedule, { nextAt, waitsUntil })
-  const slots = slotsOf(trigger, schedule.createdAt)
+  const own = slotsOf(trigger, schedule.createdAt)
+  const slots =
+    foreign && trigger.kind === "cron" && nextAt !== null
+      ? handedOver(own, trigger.cron, nextAt, schedule.zoneData ?? "")
+      : own
   const from =
     trigger.kind === "at"
       ? trigger.at - 1

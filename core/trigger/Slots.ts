@@ -2,13 +2,21 @@
 import type { Limits, Trigger } from "../domain/Schedule.ts"
 import type { Slots } from "../ports/CronDialect.ts"
 import { between, type Cron, nextAfter, previousBefore } from "./Cron.ts"
+import type { Zone } from "./Zone.ts"
 
 export type { Slots } from "../ports/CronDialect.ts"
+
+/** The instants of an expression, and what it takes to go on from other zone data than one's own. */
+export interface CronPattern extends Slots {
+  readonly clock: Zone
+  /** Whether a wall time may come twice. */
+  readonly wild: boolean
+}
 
 /** A trigger with the instants of its expression, where it has one. */
 export type ParsedTrigger =
   | Exclude<Trigger, { kind: "cron" }>
-  | (Extract<Trigger, { kind: "cron" }> & { readonly cron: Slots })
+  | (Extract<Trigger, { kind: "cron" }> & { readonly cron: CronPattern })
 
 // Counting stops here: the row then says "at least".
 const countMax = 100_000
@@ -58,7 +66,9 @@ const everySlots = (anchor: number, periodMillis: number): Slots => ({
 })
 
 /** The instants of an expression in the house's own dialect. */
-export const cronSlots = (cron: Cron): Slots => ({
+export const cronSlots = (cron: Cron): CronPattern => ({
+  clock: cron.clock,
+  wild: cron.wild,
   after: (instant) => nextAfter(cron, instant),
   upTo: (instant) => previousBefore(cron, instant + 1),
   count: (first, last) => {

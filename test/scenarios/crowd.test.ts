@@ -39,6 +39,7 @@ test("SC-S05 5,000 schedules of one instant: none is lost, the event loop stays 
           fromConfig: false,
           cursor: clock.now(),
           nextAt: dueAt,
+          zoneData: null,
         })),
       )
     const storage = {

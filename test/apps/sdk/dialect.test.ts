@@ -88,8 +88,10 @@ describe("croner's dialect", () => {
       cursor: startAt,
     } as const
     const trigger = { kind: "cron", expression: "0 0 */2 * 1", zone: "UTC" } as const
-    await store.putSchedules([{ ...row, trigger, nextAt: startAt + 1 }])
-    await store.putSchedules([{ ...row, trigger: { ...trigger, dialect: "croner" }, nextAt: startAt + 2 }])
+    await store.putSchedules([{ ...row, trigger, nextAt: startAt + 1, zoneData: null }])
+    await store.putSchedules([
+      { ...row, trigger: { ...trigger, dialect: "croner" }, nextAt: startAt + 2, zoneData: null },
+    ])
     expect((await store.schedules()).map(({ nextAt, version }) => [nextAt, version])).toEqual([
       [startAt + 2, 2],
     ])
@@ -133,7 +135,14 @@ describe("a dialect is checked before anything starts", () => {
   test("a stored schedule in a dialect that this engine does not know is trouble that names it, and no other waits for it", async () => {
     const store = memoryDriver({ now: () => engine?.now().getTime() ?? startAt })
     let engine: Awaited<ReturnType<typeof testEngine>> | undefined
-    const row = { job: "tick", input: null, overlap: "skip", fromConfig: false, cursor: startAt } as const
+    const row = {
+      job: "tick",
+      input: null,
+      overlap: "skip",
+      fromConfig: false,
+      cursor: startAt,
+      zoneData: null,
+    } as const
     const trigger = { kind: "cron", expression: "* * * * *", zone: "UTC" } as const
     await store.putSchedules([
       { ...row, id: "strange", trigger: { ...trigger, dialect: "quartz" }, nextAt: startAt + 60_000 },
