@@ -26,12 +26,24 @@ export interface Statement {
 }
 
 /** A row by column name. */
-export type Row = Readonly<Record<string, string | number | null>>
+export type Row = Readonly<Record<string, Cell>>
+
+/** What a column holds. */
+export type Cell = string | number | null
 
 const dialect = new SQLiteSyncDialect()
 
 /** Compiles and prepares a Drizzle query, or an `sql` text of one. */
 export const prepare = (database: Database, query: { getSQL(): SQL } | SQL): Statement => {
+  const { statement, bind } = compile(database, query)
+  return {
+    run: (values = {}) => Number(statement.run(...bind(values)).changes),
+    get: (values = {}) => statement.get(...bind(values)) as Row | undefined,
+    all: (values = {}) => statement.all(...bind(values)) as unknown as ReadonlyArray<Row>,
+  }
+}
+
+const compile = (database: Database, query: { getSQL(): SQL } | SQL) => {
   const { sql: text, params } = dialect.sqlToQuery(query.getSQL())
   const statement = database.prepare(text)
   const slots = params.map((param) => {
@@ -48,11 +60,17 @@ export const prepare = (database: Database, query: { getSQL(): SQL } | SQL): Sta
     }
     return bound
   }
-  return {
-    run: (values = {}) => Number(statement.run(...bind(values)).changes),
-    get: (values = {}) => statement.get(...bind(values)) as Row | undefined,
-    all: (values = {}) => statement.all(...bind(values)) as unknown as ReadonlyArray<Row>,
-  }
+  return { statement, bind }
+}
+
+/** A query whose rows are lists, in the order of its columns: half the cost of rows by name, where there are many. */
+export const prepareScan = (
+  database: Database,
+  query: SQL,
+): ((values: Values) => ReadonlyArray<ReadonlyArray<Cell>>) => {
+  const { statement, bind } = compile(database, query)
+  statement.setReturnArrays(true)
+  return (values) => statement.all(...bind(values)) as unknown as ReadonlyArray<ReadonlyArray<Cell>>
 }
 
 /** A statement over rows of values: runs all rows, and answers how many rows of the database were changed. */
@@ -76,11 +94,15 @@ export const prepareRows = (
   }
   const many = statementOf(rowsAtOnce)
   const one = statementOf(1)
+  const args: Array<Value> = []
   return (rows) => {
     let changed = 0
     let from = 0
-    for (; from + rowsAtOnce <= rows.length; from += rowsAtOnce)
-      changed += Number(many.run(...rows.slice(from, from + rowsAtOnce).flat()).changes)
+    for (; from + rowsAtOnce <= rows.length; from += rowsAtOnce) {
+      args.length = 0
+      for (let index = from; index < from + rowsAtOnce; index++) args.push(...(rows[index] as Array<Value>))
+      changed += Number(many.run(...args).changes)
+    }
     for (; from < rows.length; from++) changed += Number(one.run(...(rows[from] as Array<Value>)).changes)
     return changed
   }

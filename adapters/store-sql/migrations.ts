@@ -138,9 +138,6 @@ alter table occurrences add column trigger text;
   // The ledger grows at its end and says once for many rows what named their instants; calendars; which zone data a next
   // instant was computed with; and due schedules in the order of their ids, so that a batch of them touches few pages.
   `
-alter table schedules add column zone_data text;
-drop index schedules_next;
-create index schedules_next on schedules (next_at, id) where next_at is not null and paused_at is null;
 create table triggers (
   id integer primary key,
   text text not null,
@@ -151,8 +148,37 @@ create index triggers_used on triggers (used_at);
 insert into triggers (text, used_at)
   select text, max(at) from (select trigger as text, decided_at as at from occurrences where trigger is not null
     union all select trigger, cursor from schedules) group by text;
-alter table schedules add column trigger_id integer;
-update schedules set trigger_id = (select id from triggers where text = schedules.trigger);
+create table schedules_after (
+  id text primary key not null,
+  job text not null,
+  trigger text not null,
+  trigger_id integer not null,
+  input text,
+  overlap text not null,
+  catch_up text,
+  from_config integer not null,
+  version integer not null,
+  cursor integer not null,
+  next_at integer,
+  waits_until integer,
+  paused_at integer,
+  paused_note text,
+  resumed_at integer,
+  created_at integer not null,
+  last_run_id text,
+  run_count integer not null,
+  zone_data text
+) strict, without rowid;
+insert into schedules_after
+  select id, job, trigger, (select t.id from triggers as t where t.text = s.trigger), input, overlap, catch_up,
+    from_config, version, cursor, next_at, waits_until, paused_at, paused_note, resumed_at, created_at, last_run_id,
+    run_count, null
+  from schedules as s;
+drop table schedules;
+alter table schedules_after rename to schedules;
+create index schedules_next on schedules (next_at) where next_at is not null and paused_at is null;
+create index schedules_waiting on schedules (last_run_id) where waits_until is not null and next_at is null
+  and paused_at is null;
 create index schedules_trigger on schedules (trigger_id);
 alter table occurrences rename to occurrences_before;
 drop index occurrences_at;

@@ -1,15 +1,16 @@
 // Between a run and its row: the one place where JSON, booleans and times are encoded.
-import type { Attempt, ErrorInfo, Run, RunState } from "../../core/domain/Run.ts"
+import { type Attempt, type ErrorInfo, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import type {
   CatchUp,
+  DueSchedule,
   Occurrence,
   OccurrenceReason,
   Overlap,
   ScheduleRow,
   Trigger,
 } from "../../core/domain/Schedule.ts"
-import type { Row, Values } from "./Statement.ts"
+import type { Cell, Row, Values } from "./Statement.ts"
 
 const text = (value: Row[string] | undefined): string => value as string
 const textOrNull = (value: Row[string] | undefined): string | null => value as string | null
@@ -171,6 +172,53 @@ export const decodeSchedule = (row: Row): ScheduleRow => ({
   runCount: number(row["run_count"]),
   zoneData: textOrNull(row["zone_data"]),
 })
+
+/** What `decodeDue` reads, in its order; behind them state and end of the last run. */
+export const dueColumns = [
+  "id",
+  "job",
+  "trigger",
+  "input",
+  "overlap",
+  "catch_up",
+  "from_config",
+  "version",
+  "cursor",
+  "next_at",
+  "waits_until",
+  "resumed_at",
+  "created_at",
+  "last_run_id",
+  "run_count",
+  "zone_data",
+] as const
+
+/** A due schedule: it is not paused. */
+export const decodeDue = (row: ReadonlyArray<Cell>): DueSchedule => {
+  const state = row[16] as RunState | null
+  const schedule = {
+    id: row[0] as string,
+    job: row[1] as string,
+    trigger: triggerOf(row[2] as string),
+    input: row[3] as string | null,
+    overlap: row[4] as Overlap,
+    fromConfig: row[6] === 1,
+    version: row[7] as number,
+    cursor: row[8] as number,
+    nextAt: row[9] as number | null,
+    waitsUntil: row[10] as number | null,
+    pausedAt: null,
+    pausedNote: null,
+    resumedAt: row[11] as number | null,
+    createdAt: row[12] as number,
+    lastRunId: row[13] as string | null,
+    runCount: row[14] as number,
+    zoneData: row[15] as string | null,
+    lastRunAlive: state !== null && !isFinal(state),
+    lastRunEndedAt: row[17] as number | null,
+  }
+  return row[5] === null ? schedule : { ...schedule, catchUp: json(row[5]) as CatchUp }
+}
 
 /** An occurrence of its row. */
 export const decodeOccurrence = (row: Row): Occurrence => ({

@@ -3,10 +3,10 @@ import { asc, eq, sql } from "drizzle-orm"
 import type { DueSchedule, PutSchedule, ScheduleRow } from "../../core/domain/Schedule.ts"
 import { finalStates } from "../../core/domain/Run.ts"
 import { batchMax, checkBatch, checkLimit } from "../../core/ports/StoreLimits.ts"
-import { decodeSchedule } from "./rows.ts"
+import { decodeDue, decodeSchedule, dueColumns } from "./rows.ts"
 import type { Session } from "./Session.ts"
 import { schedules } from "./schema.ts"
-import { at, build, prepare } from "./Statement.ts"
+import { at, build, prepare, prepareScan } from "./Statement.ts"
 
 /** The part of a store that keeps schedules. */
 export const makeSchedules = (session: Session) => {
@@ -79,16 +79,20 @@ export const makeSchedules = (session: Session) => {
       .where(eq(schedules.id, at("id"))),
   )
   const ended = sql.raw(finalStates.map((state) => `'${state}'`).join(", "))
-  const due = prepare(
+  const columns = sql.raw(dueColumns.map((name) => `s.${name}`).join(", "))
+  const due = prepareScan(
     database,
-    sql`select s.*, r.state as last_state, r.ended_at as last_ended_at from (
-        select * from (select * from schedules indexed by schedules_next
-          where next_at is not null and paused_at is null and next_at <= ${at("now")} order by next_at, id limit ${at("limit")})
-        union all
-        select * from (select w.* from schedules as w indexed by schedules_waiting left join runs as x on x.id = w.last_run_id
-          where w.waits_until is not null and w.next_at is null and w.paused_at is null
-          and (x.id is null or x.state in (${ended})) limit ${at("limit")})
-      ) as s left join runs as r on r.id = s.last_run_id order by s.next_at, s.id limit ${at("limit")}`,
+    sql`select ${columns}, r.state, r.ended_at from schedules as s indexed by schedules_next
+      left join runs as r on r.id = s.last_run_id
+      where s.next_at is not null and s.paused_at is null and s.next_at <= ${at("now")}
+      order by s.next_at, s.id limit ${at("limit")}`,
+  )
+  const waiting = prepareScan(
+    database,
+    sql`select ${columns}, r.state, r.ended_at from schedules as s indexed by schedules_waiting
+      left join runs as r on r.id = s.last_run_id
+      where s.waits_until is not null and s.next_at is null and s.paused_at is null
+      and (r.id is null or r.state in (${ended})) limit ${at("limit")}`,
   )
   const next = prepare(
     database,
@@ -168,14 +172,9 @@ export const makeSchedules = (session: Session) => {
       }),
     dueSchedules: (limit: number): ReadonlyArray<DueSchedule> => {
       checkLimit(limit, batchMax)
-      return due.all({ now: now(), limit }).map((row) => {
-        const state = row["last_state"] as string | null
-        return {
-          ...decodeSchedule(row),
-          lastRunAlive: state !== null && !(finalStates as ReadonlyArray<string>).includes(state),
-          lastRunEndedAt: row["last_ended_at"] as number | null,
-        }
-      })
+      const ready = waiting({ limit })
+      const come = ready.length < limit ? due({ now: now(), limit: limit - ready.length }) : []
+      return [...ready, ...come].map(decodeDue)
     },
     nextScheduleAt: (): number | null => (next.get()?.["next_at"] ?? null) as number | null,
   }

@@ -72,27 +72,27 @@ export const runCounts = sqliteTable(
   (table) => [primaryKey({ columns: [table.job, table.state] })],
 )
 
-/** Schedules and where they stand. */
+/** Schedules and where they stand. By id, as most are looked up by it, and a batch of them lies together. */
 export const schedules = sqliteTable("schedules", {
   id: text("id").primaryKey(),
   job: text("job").notNull(),
   trigger: text("trigger").notNull(),
+  triggerId: integer("trigger_id").notNull(),
   input: text("input"),
   overlap: text("overlap").notNull(),
+  catchUp: text("catch_up"),
   fromConfig: integer("from_config").notNull(),
   version: integer("version").notNull(),
   cursor: integer("cursor").notNull(),
   nextAt: integer("next_at"),
-  pausedAt: integer("paused_at"),
-  createdAt: integer("created_at").notNull(),
-  lastRunId: text("last_run_id"),
-  catchUp: text("catch_up"),
   waitsUntil: integer("waits_until"),
-  runCount: integer("run_count").notNull(),
+  pausedAt: integer("paused_at"),
   pausedNote: text("paused_note"),
   resumedAt: integer("resumed_at"),
+  createdAt: integer("created_at").notNull(),
+  lastRunId: text("last_run_id"),
+  runCount: integer("run_count").notNull(),
   zoneData: text("zone_data"),
-  triggerId: integer("trigger_id"),
 })
 
 /** The ledger: what became of each instant of a schedule. In the order of the decisions, so that it grows at its end. */

@@ -170,7 +170,7 @@ describe("the index that is made for it is used", () => {
       [
         "INTEGER PRIMARY KEY (rowid<?)",
         "dead_letters_1 (run_id=?)",
-        "schedules_1 (id=?)",
+        "schedules USING PRIMARY KEY (id=?)",
         "occurrences_at (at<?)",
         "schedules_trigger (trigger_id=?)",
       ],
