@@ -7,7 +7,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { EngineStopped, InvalidInput, Overloaded, type StoreError, UnknownJob } from "../domain/Errors.ts"
 import type { IdSource } from "../domain/Ids.ts"
-import { chainOf, type JobBook, knownNames } from "../domain/Job.ts"
+import { chainOf, type Job, type JobBook, knownNames } from "../domain/Job.ts"
 import type { NewRun } from "../domain/Run.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { RunStore } from "../ports/Store.ts"
@@ -80,6 +80,8 @@ export const newRuns = (
       }),
     )
   }
+  // Most jobs need no other, and a crowded minute makes many runs.
+  if (job.needs.length === 0) return Result.succeed([rowOf(request, job, request.id ?? ids(), now)])
   const names = chainOf(book, job.name)
   if (names.length > batchMax) {
     return Result.fail(
@@ -95,30 +97,43 @@ export const newRuns = (
   return Result.succeed(
     names.map((name): NewRun => {
       const member = book.jobs.get(name) ?? job
-      const asked = name === job.name
-      return {
-        id: idOf.get(name) as string,
-        job: name,
-        queue: (asked ? request.queue : undefined) ?? member.queue,
-        input: asked ? request.input : null,
-        dueAt: request.dueAt ?? null,
-        delayMillis: request.delayMillis ?? 0,
-        priority: request.priority ?? member.priority,
-        attemptMax: member.retry.attemptMax,
-        key: asked ? (request.key ?? null) : null,
-        expiresAt:
-          typeof request.startWithinMillis === "number"
-            ? (request.dueAt ?? now + (request.delayMillis ?? 0)) + request.startWithinMillis
-            : null,
-        scheduleId: null,
-        nominalAt: null,
-        chainId,
-        needs: member.needs.map((need) => idOf.get(need) as string),
-        replayOf: null,
-      }
+      const row = rowOf(
+        name === job.name ? request : withoutInput(request),
+        member,
+        idOf.get(name) as string,
+        now,
+      )
+      return { ...row, chainId, needs: member.needs.map((need) => idOf.get(need) as string) }
     }),
   )
 }
+
+const rowOf = (request: RunRequest, job: Job, id: string, now: number): NewRun => ({
+  id,
+  job: job.name,
+  queue: request.queue ?? job.queue,
+  input: request.input,
+  dueAt: request.dueAt ?? null,
+  delayMillis: request.delayMillis ?? 0,
+  priority: request.priority ?? job.priority,
+  attemptMax: job.retry.attemptMax,
+  key: request.key ?? null,
+  expiresAt:
+    typeof request.startWithinMillis === "number"
+      ? (request.dueAt ?? now + (request.delayMillis ?? 0)) + request.startWithinMillis
+      : null,
+  scheduleId: null,
+  nominalAt: null,
+  chainId: null,
+  needs: [],
+  replayOf: null,
+})
+
+// What others need of it is their own: their queue, and no input or key.
+const withoutInput = ({ queue: _queue, key: _key, ...request }: RunRequest): RunRequest => ({
+  ...request,
+  input: null,
+})
 
 /** Stores runs. */
 export interface Enqueue {
