@@ -47,7 +47,7 @@ export const makeOperate = (options: {
       return { ...place, cancelRunId: null, runs: [], lastRunId: null }
     }
     const instant = (at: number, runId: string | null, reason: OccurrenceReason | null) => [
-      { at, lastAt: at, count: 1, runId, reason },
+      { at, lastAt: at, count: 1, nominalAt: null, runId, reason },
     ]
 
     const runNow: Operate["runNow"] = Effect.fnUntraced(function* (id) {
@@ -78,8 +78,7 @@ export const makeOperate = (options: {
         const at = row.nextAt
         if (at === null) return { result: "none" }
         const trigger = yield* Effect.fromResult(options.parse(row))
-        const nextAt =
-          trigger.kind === "after" ? at + trigger.delayMillis : slotsOf(trigger, row.createdAt).after(at)
+        const nextAt = trigger.kind === "after" ? at + trigger.delayMillis : slotsOf(trigger, row).next(at)
         const step = { ...stepOf(row), cursor: Math.max(row.cursor, at), nextAt }
         const answer = yield* schedules.fire({ ...step, occurrences: instant(at, null, "skipped") })
         if (answer === "fired") return { result: "skipped", at }

@@ -1,34 +1,76 @@
-// The instants of a trigger that has a pattern of them, wherever one stands and within its limits.
-import type { Limits, Trigger } from "../domain/Schedule.ts"
+// The instants of a trigger that has a pattern of them, wherever one stands and within its limits. `Placement.ts`
+// moves and leaves out some of them; the planner's decision (`Occurrences.ts`) walks what comes of it.
+import type { Limits, OccurrenceReason, Trigger } from "../domain/Schedule.ts"
 import { between, type Cron, nextAfter, previousBefore } from "./Cron.ts"
+import { type Place, placed } from "./Placement.ts"
 
-/** A trigger with its parsed expression, where it has one. */
-export type ParsedTrigger =
+/** A trigger with its parsed expression and its calendars, where it has them. */
+export type ParsedTrigger = (
   | Exclude<Trigger, { kind: "cron" }>
   | (Extract<Trigger, { kind: "cron" }> & { readonly cron: Cron })
+) & { readonly place?: Place }
 
-/** The instants of a trigger, wherever one stands. */
+/** Instants in their order, wherever one stands. */
 export interface Slots {
-  /** The first one after `instant`. */
-  readonly after: (instant: number) => number | null
+  /** The first one after `instant`; nothing behind `until` is looked for. */
+  readonly after: (instant: number, until?: number) => number | null
   /** The last one not after `instant`. */
   readonly upTo: (instant: number) => number | null
-  /** How many there are from `first` to `last`, both instants of the trigger. */
+  /** For how many of the pattern those from `first` to `last` stand, both of these among them. */
   readonly count: (first: number, last: number) => number
+  /** The newest instant of the pattern that this one stands for, and of how many. */
+  readonly nominalOf: (at: number) => { readonly nominalAt: number; readonly count: number }
 }
 
-// Counting stops here: the row then says "at least".
-const countMax = 100_000
+/** The instants that start runs, and those that calendars leave out. */
+export interface Timeline extends Slots {
+  /** No two of all these are the same moment. */
+  readonly leftOut: ReadonlyArray<{ readonly reason: OccurrenceReason; readonly slots: Slots }>
+  /** The first instant after this one at which a run starts or one is left out. */
+  readonly next: (instant: number) => number | null
+  /** Where the cursor stands when all up to `instant` is decided: before those of the pattern that still wait. */
+  readonly settled: (instant: number) => number
+}
 
-/** The instants of a trigger; a fixed delay has none but the one that follows a run. */
-export const slotsOf = (trigger: Exclude<ParsedTrigger, { kind: "after" }>, createdAt: number): Slots => {
+/** Counting stops here: the row then says "at least". */
+export const countMax = 100_000
+
+/**
+ * The instants of a trigger; a fixed delay has none but the one that follows a run. Where it has calendars or
+ * jitter, instants of the pattern up to `cursor` are decided and stand for nothing any more.
+ */
+export const slotsOf = (
+  trigger: Exclude<ParsedTrigger, { kind: "after" }>,
+  { createdAt, cursor }: { readonly createdAt: number; readonly cursor: number },
+): Timeline => {
+  const { place } = trigger
+  if (place === undefined) return plain(within(trigger, patternOf(trigger, createdAt)))
+  // What moves across days comes in another order than the pattern's, so there the cursor says nothing about it.
+  const first =
+    trigger.kind === "at"
+      ? -Infinity
+      : place.closed === "next" || place.closed === "previous"
+        ? createdAt
+        : cursor + 1
+  const startsAt = Math.max(first, trigger.startsAt ?? -Infinity)
+  return placed(within({ ...trigger, startsAt }, patternOf(trigger, createdAt)), place)
+}
+
+const plain = (slots: Slots): Timeline => ({
+  ...slots,
+  leftOut: [],
+  next: slots.after,
+  settled: (instant) => instant,
+})
+
+const patternOf = (trigger: Exclude<ParsedTrigger, { kind: "after" }>, createdAt: number): Slots => {
   switch (trigger.kind) {
     case "at":
-      return within(trigger, atSlots(trigger.at))
+      return atSlots(trigger.at)
     case "every":
-      return within(trigger, everySlots(trigger.startAt ?? createdAt, trigger.periodMillis))
+      return everySlots(trigger.startAt ?? createdAt, trigger.periodMillis)
     case "cron":
-      return within(trigger, cronSlots(trigger.cron))
+      return cronSlots(trigger.cron)
   }
 }
 
@@ -37,6 +79,7 @@ const within = ({ startsAt, endsAt }: Limits, slots: Slots): Slots => {
   const from = startsAt ?? Number.NEGATIVE_INFINITY
   const end = endsAt ?? Number.POSITIVE_INFINITY
   return {
+    ...slots,
     after: (instant) => {
       const next = slots.after(Math.max(instant, from - 1))
       return next === null || next > end ? null : next
@@ -45,14 +88,20 @@ const within = ({ startsAt, endsAt }: Limits, slots: Slots): Slots => {
       const last = slots.upTo(Math.min(instant, end))
       return last === null || last < from ? null : last
     },
-    count: slots.count,
   }
 }
+
+/** An instant of the pattern stands for itself. */
+export const itself = (at: number): { readonly nominalAt: number; readonly count: number } => ({
+  nominalAt: at,
+  count: 1,
+})
 
 const atSlots = (at: number): Slots => ({
   after: (instant) => (instant < at ? at : null),
   upTo: (instant) => (instant < at ? null : at),
   count: () => 1,
+  nominalOf: itself,
 })
 
 // Slot k is anchor + k * period for every k, so no lateness ever adds up.
@@ -62,6 +111,7 @@ const everySlots = (anchor: number, periodMillis: number): Slots => ({
   upTo: (instant) =>
     instant < anchor ? null : anchor + Math.floor((instant - anchor) / periodMillis) * periodMillis,
   count: (first, last) => Math.round((last - first) / periodMillis) + 1,
+  nominalOf: itself,
 })
 
 const cronSlots = (cron: Cron): Slots => ({
@@ -78,4 +128,5 @@ const cronSlots = (cron: Cron): Slots => ({
     }
     return Math.min(count, countMax)
   },
+  nominalOf: itself,
 })
