@@ -1,5 +1,6 @@
 // The schedules of the memory store and their ledger: one row per schedule and instant, kept in order.
 import type { Occurrence, ScheduleRow } from "../../core/domain/Schedule.ts"
+import { Heap, type Placed } from "./Heap.ts"
 
 /** The decided instants of one schedule. */
 interface Ledger {
@@ -8,14 +9,100 @@ interface Ledger {
   rows: Array<Occurrence>
 }
 
+/** A schedule with its place in the order of the next instants. */
+interface Entry extends Placed {
+  row: ScheduleRow
+}
+
 /** All schedules and occurrences. */
 export class ScheduleTable {
-  readonly rows = new Map<string, ScheduleRow>()
+  readonly #entries = new Map<string, Entry>()
+  /** Those that are not paused and have a next instant, the earliest first. */
+  readonly #next = new Heap<Entry>(firstDue)
+  /** Those that are not paused and wait for the end of their last run. */
+  readonly #waiting = new Set<Entry>()
   readonly #ledgers = new Map<string, Ledger>()
+
+  get(id: string): ScheduleRow | undefined {
+    return this.#entries.get(id)?.row
+  }
+
+  all(): ReadonlyArray<ScheduleRow> {
+    return Array.from(this.#entries.values(), ({ row }) => row)
+  }
+
+  /** Puts a row in, or in the place of the one of its id. */
+  put(row: ScheduleRow): void {
+    const known = this.#entries.get(row.id)
+    const entry = known ?? { row, place: -1, expiryPlace: -1 }
+    if (known === undefined) this.#entries.set(row.id, entry)
+    else this.#unqueue(entry)
+    entry.row = row
+    if (row.pausedAt !== null) return
+    if (row.nextAt !== null) this.#next.push(entry)
+    else if (row.waitsUntil !== null) this.#waiting.add(entry)
+  }
+
+  delete(id: string): void {
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return
+    this.#unqueue(entry)
+    this.#entries.delete(id)
+  }
+
+  #unqueue(entry: Entry): void {
+    if (entry.place >= 0) this.#next.remove(entry)
+    this.#waiting.delete(entry)
+  }
+
+  /** The earliest next instant of those that are not paused. */
+  nextAt(): number | null {
+    return this.#next.top?.row.nextAt ?? null
+  }
+
+  /** Those that wait, and those whose instant has come, the earliest first and at most `limit`. */
+  due(now: number, limit: number): ReadonlyArray<ScheduleRow> {
+    // Taken out in order and put back: only a fire ends their being due.
+    const due: Array<Entry> = []
+    for (let top = this.#next.top; top !== undefined && due.length < limit; top = this.#next.top) {
+      if ((top.row.nextAt as number) > now) break
+      this.#next.remove(top)
+      due.push(top)
+    }
+    for (const entry of due) this.#next.push(entry)
+    return [...this.#waiting, ...due].map(({ row }) => row)
+  }
 
   /** Whether this instant of the schedule is decided. */
   isDecided(scheduleId: string, at: number): boolean {
     return this.#ledgers.get(scheduleId)?.instants.has(at) ?? false
+  }
+
+  /** The row of this instant. */
+  decided(scheduleId: string, at: number): Occurrence | undefined {
+    return this.isDecided(scheduleId, at)
+      ? this.#ledgers.get(scheduleId)?.rows.find((row) => row.at === at)
+      : undefined
+  }
+
+  /** Counts an instant out of the row that it shares with others: it gets one of its own. */
+  countOut(scheduleId: string, at: number): void {
+    const ledger = this.#ledgers.get(scheduleId)
+    const place = ledger?.rows.findIndex((row) => row.count > 1 && row.at <= at && at <= row.lastAt) ?? -1
+    const row = ledger?.rows[place]
+    if (ledger === undefined || row === undefined) return
+    // A row that begins with it begins a millisecond later.
+    const from = row.at === at ? at + 1 : row.at
+    ledger.instants.delete(row.at)
+    ledger.instants.add(from)
+    ledger.rows[place] = { ...row, at: from, count: row.count - 1 }
+  }
+
+  /** Puts a row in the place of one of the same instant. */
+  replace(row: Occurrence): void {
+    const rows = this.#ledgers.get(row.scheduleId)?.rows
+    const place = rows?.findIndex(({ at }) => at === row.at) ?? -1
+    if (rows !== undefined && place >= 0) rows[place] = row
   }
 
   /** Enters the decision about an instant that is not decided. */
@@ -51,9 +138,14 @@ export class ScheduleTable {
   /** The last runs of all schedules. */
   lastRunIds(): ReadonlySet<string> {
     const ids = new Set<string>()
-    for (const { lastRunId } of this.rows.values()) if (lastRunId !== null) ids.add(lastRunId)
+    for (const { row } of this.#entries.values()) if (row.lastRunId !== null) ids.add(row.lastRunId)
     return ids
   }
+}
+
+const firstDue = (a: Entry, b: Entry): boolean => {
+  const [first, second] = [a.row.nextAt as number, b.row.nextAt as number]
+  return first === second ? a.row.id < b.row.id : first < second
 }
 
 const latest = (ledger: Ledger | undefined, before: number, limit: number): ReadonlyArray<Occurrence> => {

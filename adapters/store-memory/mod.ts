@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { makeCalendars } from "./calendars.ts"
 import { makeListing } from "./listing.ts"
 import { makeNodes, NodeTable } from "./nodes.ts"
 import { makeRuns } from "./runs.ts"
@@ -28,6 +29,7 @@ export const memoryDriver = (options: { readonly now: () => number }): StoreDriv
     ...makeUpkeep(runs, schedules, nodes, now),
     ...makeListing(runs),
     ...makeSchedules(schedules, runs, now),
+    ...makeCalendars(),
     ...makeNodes(nodes, now),
   }
 }

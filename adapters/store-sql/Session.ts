@@ -5,9 +5,9 @@ import type { Attempt, ErrorInfo, Run, RunState } from "../../core/domain/Run.ts
 import { isFinal } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Database } from "./Database.ts"
-import { decodeRun, encodeRun } from "./rows.ts"
+import { decodeRun, encodeNew, encodeRun, newRunColumns } from "./rows.ts"
 import { attempts, deadLetters, dependents, runCounts, runs } from "./schema.ts"
-import { at, build, prepare } from "./Statement.ts"
+import { at, build, prepare, prepareRows } from "./Statement.ts"
 
 /** An open store, as its operations use it. */
 export type Session = ReturnType<typeof openSession>
@@ -98,6 +98,15 @@ export const openSession = (database: Database, now: () => number) => {
     ),
   }
 
+  const insertRows = prepareRows(
+    database,
+    (
+      values,
+    ) => sql`insert into runs (${sql.raw(newRunColumns.join(", "))}, attempt, losses, token, settled_token,
+      waiting_for, start_acknowledged) values ${values} on conflict do nothing`,
+    [...newRunColumns.map(() => "?"), "0", "0", "0", "0", "0", "0"],
+  )
+
   // Changes of the counts in this transaction, so that a batch costs one row per job and state.
   const moved = new Map<string, { job: string; state: RunState; by: number }>()
   const add = (job: string, state: RunState, by: number): void => {
@@ -131,6 +140,13 @@ export const openSession = (database: Database, now: () => number) => {
   const insert = (run: Run): boolean => {
     if (statements.insert.run(encodeRun(run)) === 0) return false
     count(run.job, null, run.state)
+    return true
+  }
+
+  /** Stores new runs that need nothing and have no key; `false` when one of them is there, after which only a rollback helps. */
+  const insertAll = (rows: ReadonlyArray<Run>): boolean => {
+    if (insertRows(rows.map(encodeNew)) < rows.length) return false
+    for (const { job, state } of rows) count(job, null, state)
     return true
   }
 
@@ -215,6 +231,7 @@ export const openSession = (database: Database, now: () => number) => {
     count,
     find,
     insert,
+    insertAll,
     save,
     addDependent,
     dropNeeds,

@@ -135,4 +135,51 @@ create index schedules_waiting on schedules (last_run_id) where waits_until is n
   and paused_at is null;
 alter table occurrences add column trigger text;
 `,
+  // The ledger grows at its end and says once for many rows what named their instants; calendars; which zone data a next
+  // instant was computed with; and due schedules in the order of their ids, so that a batch of them touches few pages.
+  `
+alter table schedules add column zone_data text;
+drop index schedules_next;
+create index schedules_next on schedules (next_at, id) where next_at is not null and paused_at is null;
+create table triggers (
+  id integer primary key,
+  text text not null,
+  used_at integer not null
+) strict;
+create unique index triggers_text on triggers (text);
+create index triggers_used on triggers (used_at);
+insert into triggers (text, used_at)
+  select text, max(at) from (select trigger as text, decided_at as at from occurrences where trigger is not null
+    union all select trigger, cursor from schedules) group by text;
+alter table schedules add column trigger_id integer;
+update schedules set trigger_id = (select id from triggers where text = schedules.trigger);
+create index schedules_trigger on schedules (trigger_id);
+alter table occurrences rename to occurrences_before;
+drop index occurrences_at;
+create table occurrences (
+  seq integer primary key,
+  schedule_id text not null,
+  at integer not null,
+  last_at integer not null,
+  count integer not null,
+  run_id text,
+  reason text,
+  decided_at integer not null,
+  nominal_at integer,
+  zone_data text,
+  trigger_id integer
+) strict;
+insert into occurrences (schedule_id, at, last_at, count, run_id, reason, decided_at, trigger_id)
+  select schedule_id, at, last_at, count, run_id, reason, decided_at,
+    (select id from triggers where triggers.text = o.trigger)
+  from occurrences_before as o order by decided_at, at;
+drop table occurrences_before;
+create unique index occurrences_schedule on occurrences (schedule_id, at);
+create index occurrences_at on occurrences (at);
+create table calendars (
+  name text primary key not null,
+  definition text not null,
+  from_config integer not null
+) strict;
+`,
 ]

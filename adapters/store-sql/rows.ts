@@ -80,6 +80,42 @@ export const encodeRun = (run: Run): Values => ({
   output: run.output,
 })
 
+/** The columns that `encodeNew` fills. */
+export const newRunColumns = [
+  "id",
+  "job",
+  "queue",
+  "state",
+  "priority",
+  "due_at",
+  "created_at",
+  "attempt_max",
+  "expires_at",
+  "schedule_id",
+  "nominal_at",
+  "chain_id",
+  "replay_of",
+  "input",
+]
+
+/** What tells a run that was never claimed, has no key and needs nothing from others of its kind. */
+export const encodeNew = (run: Run): ReadonlyArray<string | number | null> => [
+  run.id,
+  run.job,
+  run.queue,
+  run.state,
+  run.priority,
+  run.dueAt,
+  run.createdAt,
+  run.attemptMax,
+  run.expiresAt,
+  run.scheduleId,
+  run.nominalAt,
+  run.chainId,
+  run.replayOf,
+  run.input,
+]
+
 /** An attempt of its row. */
 export const decodeAttempt = (row: Row): Attempt => ({
   runId: text(row["run_id"]),
@@ -101,11 +137,24 @@ export const decodeDeadLetter = (row: Row): DeadLetter => ({
   replayedBy: textOrNull(row["replayed_by"]),
 })
 
+// Most schedules of a busy minute share a few triggers, and reading them costs more than the rest of their rows.
+const triggers = new Map<string, Trigger>()
+const triggersMax = 10_000
+
+const triggerOf = (trigger: string): Trigger => {
+  const known = triggers.get(trigger)
+  if (known !== undefined) return known
+  if (triggers.size >= triggersMax) triggers.clear()
+  const parsed = JSON.parse(trigger) as Trigger
+  triggers.set(trigger, parsed)
+  return parsed
+}
+
 /** A schedule of its row. */
 export const decodeSchedule = (row: Row): ScheduleRow => ({
   id: text(row["id"]),
   job: text(row["job"]),
-  trigger: json(row["trigger"]) as Trigger,
+  trigger: triggerOf(text(row["trigger"])),
   input: textOrNull(row["input"]),
   overlap: text(row["overlap"]) as Overlap,
   ...(row["catch_up"] === null ? {} : { catchUp: json(row["catch_up"]) as CatchUp }),
@@ -120,6 +169,7 @@ export const decodeSchedule = (row: Row): ScheduleRow => ({
   createdAt: number(row["created_at"]),
   lastRunId: textOrNull(row["last_run_id"]),
   runCount: number(row["run_count"]),
+  zoneData: textOrNull(row["zone_data"]),
 })
 
 /** An occurrence of its row. */
@@ -131,5 +181,7 @@ export const decodeOccurrence = (row: Row): Occurrence => ({
   runId: textOrNull(row["run_id"]),
   reason: textOrNull(row["reason"]) as OccurrenceReason | null,
   decidedAt: number(row["decided_at"]),
+  nominalAt: numberOrNull(row["nominal_at"]),
   trigger: textOrNull(row["trigger"]),
+  zoneData: textOrNull(row["zone_data"]),
 })

@@ -91,23 +91,39 @@ export const schedules = sqliteTable("schedules", {
   runCount: integer("run_count").notNull(),
   pausedNote: text("paused_note"),
   resumedAt: integer("resumed_at"),
+  zoneData: text("zone_data"),
+  triggerId: integer("trigger_id"),
 })
 
-/** The ledger: what became of each instant of a schedule. */
-export const occurrences = sqliteTable(
-  "occurrences",
-  {
-    scheduleId: text("schedule_id").notNull(),
-    at: integer("at").notNull(),
-    lastAt: integer("last_at").notNull(),
-    count: integer("count").notNull(),
-    runId: text("run_id"),
-    reason: text("reason"),
-    decidedAt: integer("decided_at").notNull(),
-    trigger: text("trigger"),
-  },
-  (table) => [primaryKey({ columns: [table.scheduleId, table.at] })],
-)
+/** The ledger: what became of each instant of a schedule. In the order of the decisions, so that it grows at its end. */
+export const occurrences = sqliteTable("occurrences", {
+  seq: integer("seq").primaryKey(),
+  scheduleId: text("schedule_id").notNull(),
+  at: integer("at").notNull(),
+  lastAt: integer("last_at").notNull(),
+  count: integer("count").notNull(),
+  runId: text("run_id"),
+  reason: text("reason"),
+  decidedAt: integer("decided_at").notNull(),
+  nominalAt: integer("nominal_at"),
+  zoneData: text("zone_data"),
+  triggerId: integer("trigger_id"),
+})
+
+/** The texts of triggers, once for all occurrences that one of them named. */
+export const triggers = sqliteTable("triggers", {
+  id: integer("id").primaryKey(),
+  text: text("text").notNull(),
+  /** When a schedule last took it, or left it: what no schedule has and no occurrence can have is pruned. */
+  usedAt: integer("used_at").notNull(),
+})
+
+/** Named sets of instants. */
+export const calendars = sqliteTable("calendars", {
+  name: text("name").primaryKey(),
+  definition: text("definition").notNull(),
+  fromConfig: integer("from_config").notNull(),
+})
 
 /** Engine processes and their leases. */
 export const nodes = sqliteTable("nodes", {

@@ -10,6 +10,8 @@ import { makeClaim } from "./claim.ts"
 import { type Database, type DatabaseOptions, openDatabase } from "./Database.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { lockForEngine } from "./engineLock.ts"
+import { makeFire } from "./fire.ts"
+import { makeLedger } from "./ledger.ts"
 import { makeListing } from "./listing.ts"
 import { makeNodes } from "./nodes.ts"
 import { makeSchedules } from "./schedules.ts"
@@ -67,7 +69,9 @@ export const driverOver = (
     ...makeClaim(session),
     ...makeUpkeep(session),
     ...makeListing(session),
-    ...makeSchedules(session, enqueue),
+    ...makeSchedules(session),
+    ...makeFire(session, enqueue),
+    ...makeLedger(session),
     ...makeNodes(session),
   }
 }

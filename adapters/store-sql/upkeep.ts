@@ -80,10 +80,16 @@ export const makeUpkeep = (session: Session) => {
   // No instant is decided before it comes, so the index on instants leads to all that were decided long ago.
   const forgetOccurrences = prepare(
     database,
-    sql`delete from occurrences where (schedule_id, at) in (
-      select schedule_id, at from occurrences indexed by occurrences_at
+    sql`delete from occurrences where seq in (
+      select seq from occurrences indexed by occurrences_at
       where at < ${at("before")} and decided_at < ${at("before")} and (run_id is null
       or not exists (select 1 from runs where runs.id = occurrences.run_id)) limit ${at("limit")})`,
+  )
+  // Rows that it named were decided before it was left.
+  const forgetTriggers = prepare(
+    database,
+    sql`delete from triggers where used_at < ${at("before")}
+      and not exists (select 1 from schedules where schedules.trigger_id = triggers.id)`,
   )
 
   const reclaimOne = (run: Run, settledToken: number): Reclaimed | null => {
@@ -166,7 +172,8 @@ export const makeUpkeep = (session: Session) => {
           for (const statement of forget) statement.run({ id: row["id"] as string })
           session.count(row["job"] as string, row["state"] as Run["state"], null)
         }
-        forgetOccurrences.run({ before, limit: occurrencesMax })
+        const forgotten = forgetOccurrences.run({ before, limit: occurrencesMax })
+        if (forgotten < occurrencesMax) forgetTriggers.run({ before })
         return gone.length
       })
     },

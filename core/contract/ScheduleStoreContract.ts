@@ -1,5 +1,7 @@
 // Everything that a store promises about schedules and their ledger, as cases that every driver must pass.
 import type { Case } from "./Case.ts"
+import { backfillCases } from "./ScheduleStoreContract/backfill.ts"
+import { batchCases } from "./ScheduleStoreContract/batches.ts"
 import { dueCases } from "./ScheduleStoreContract/due.ts"
 import { fireCases } from "./ScheduleStoreContract/fire.ts"
 import { policyCases } from "./ScheduleStoreContract/policies.ts"
@@ -10,5 +12,7 @@ export const scheduleStoreContract: ReadonlyArray<Case> = [
   ...scheduleCases,
   ...dueCases,
   ...fireCases,
+  ...batchCases,
   ...policyCases,
+  ...backfillCases,
 ]

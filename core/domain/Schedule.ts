@@ -96,6 +96,13 @@ export interface NewSchedule {
   readonly fromConfig: boolean
 }
 
+/** A schedule as a store takes it: with where it stands if it is new there, or its trigger has changed. */
+export interface PutSchedule extends NewSchedule {
+  readonly cursor: number
+  readonly nextAt: number | null
+  readonly zoneData: string | null
+}
+
 /** A schedule as it is stored. */
 export interface ScheduleRow extends NewSchedule {
   /** Grows with every fire and edit: a planner that read an older one does nothing. */
@@ -114,6 +121,8 @@ export interface ScheduleRow extends NewSchedule {
   readonly createdAt: number
   /** Runs that it started in its life. */
   readonly runCount: number
+  /** The zone data that `nextAt` was computed with; `null` when no zone matters. */
+  readonly zoneData: string | null
   readonly lastRunId: string | null
 }
 
@@ -145,6 +154,10 @@ export interface Occurrence {
   readonly reason: OccurrenceReason | null
   /** When it was decided; the difference to `at` is how late it was. */
   readonly decidedAt: number
+  /** The pattern's own instant, where it is another one than `at`; of several, the newest. */
+  readonly nominalAt: number | null
   /** The trigger that named the instant, as JSON; `null` in rows of versions that did not keep it. */
   readonly trigger: string | null
+  /** The zone data that it was computed with; `null` when no zone matters, or in rows of older versions. */
+  readonly zoneData: string | null
 }

@@ -263,7 +263,7 @@ const saveSchedules = (
     const rows = []
     for (const schedule of schedules) {
       const trigger = yield* Effect.fromResult(parsedTrigger(schedule))
-      rows.push({ ...schedule, cursor: now - 1, nextAt: firstAt(trigger, now, now) })
+      rows.push({ ...schedule, cursor: now - 1, nextAt: firstAt(trigger, now, now), zoneData: null })
     }
     for (let from = 0; from < rows.length; from += 1000)
       yield* store.putSchedules(rows.slice(from, from + 1000))

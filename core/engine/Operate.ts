@@ -42,12 +42,13 @@ export const makeOperate = (options: {
     const rowOf = Effect.fnUntraced(function* (id: string) {
       return (yield* schedules.schedules()).find((row) => row.id === id)
     })
-    const stepOf = ({ id, version, cursor, nextAt, waitsUntil }: ScheduleRow) => {
+    const stepOf = (row: ScheduleRow) => {
+      const { id, version, cursor, nextAt, waitsUntil } = row
       const place = { scheduleId: id, version, cursor, nextAt, waitsUntil }
-      return { ...place, cancelRunId: null, runs: [], lastRunId: null }
+      return { ...place, cancelRunId: null, runs: [], lastRunId: null, zoneData: row.zoneData }
     }
     const instant = (at: number, runId: string | null, reason: OccurrenceReason | null) => [
-      { at, lastAt: at, count: 1, nominalAt: null, runId, reason },
+      { at, lastAt: at, count: 1, runId, reason, nominalAt: null },
     ]
 
     const runNow: Operate["runNow"] = Effect.fnUntraced(function* (id) {
@@ -66,7 +67,7 @@ export const makeOperate = (options: {
         // A fixed delay counts from the end of this run.
         const place = row.trigger.kind === "after" ? { nextAt: null, waitsUntil: at } : {}
         const step = { ...stepOf(row), ...place, cancelRunId, runs, lastRunId: runId }
-        const answer = yield* schedules.fire({ ...step, occurrences: instant(at, runId, null) })
+        const [answer] = yield* schedules.fire([{ ...step, occurrences: instant(at, runId, null) }])
         if (answer === "fired") return { result: "created", runId, cancelledId: cancelRunId }
       }
     })
@@ -80,7 +81,7 @@ export const makeOperate = (options: {
         const trigger = yield* Effect.fromResult(options.parse(row))
         const nextAt = trigger.kind === "after" ? at + trigger.delayMillis : slotsOf(trigger, row).next(at)
         const step = { ...stepOf(row), cursor: Math.max(row.cursor, at), nextAt }
-        const answer = yield* schedules.fire({ ...step, occurrences: instant(at, null, "skipped") })
+        const [answer] = yield* schedules.fire([{ ...step, occurrences: instant(at, null, "skipped") }])
         if (answer === "fired") return { result: "skipped", at }
       }
       return { result: "none" }

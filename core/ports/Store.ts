@@ -70,7 +70,11 @@ const scheduleOperations = [
   "dueSchedules",
   "nextScheduleAt",
   "fire",
+  "backfill",
   "occurrences",
+  "putCalendars",
+  "calendars",
+  "deleteCalendars",
 ] as const satisfies ReadonlyArray<keyof ScheduleStoreDriver>
 
 const nodeOperations = ["join", "renew", "leave", "nodes"] as const satisfies ReadonlyArray<

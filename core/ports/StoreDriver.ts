@@ -6,7 +6,7 @@
 import type { DeadLetter } from "../domain/DeadLetter.ts"
 import type { Settled, Settlement } from "../domain/Outcome.ts"
 import type { Attempt, NewRun, Run, RunState } from "../domain/Run.ts"
-import type { DueSchedule, NewSchedule, Occurrence, ScheduleRow } from "../domain/Schedule.ts"
+import type { DueSchedule, Occurrence, PutSchedule, ScheduleRow } from "../domain/Schedule.ts"
 
 /** A value now or later: a driver answers as its database does. */
 export type Awaitable<A> = A | Promise<A>
@@ -130,10 +130,34 @@ export interface Fire {
   readonly waitsUntil: number | null
   /** Cancelled in the same step unless it has ended; `null`: none. */
   readonly cancelRunId: string | null
-  readonly occurrences: ReadonlyArray<Omit<Occurrence, "scheduleId" | "decidedAt" | "trigger">>
+  readonly occurrences: ReadonlyArray<Omit<Occurrence, "scheduleId" | "decidedAt" | "trigger" | "zoneData">>
   readonly runs: ReadonlyArray<NewRun>
   /** The schedule's last run, whose end the next step may wait for; `null` keeps the one there is. */
   readonly lastRunId: string | null
+  /** The zone data that the instants and `nextAt` were computed with; `null` when no zone matters. */
+  readonly zoneData: string | null
+}
+
+/** An instant of the past that is to get a run after all: its own run is the last one, after those that it needs. */
+export interface Fill {
+  readonly scheduleId: string
+  readonly at: number
+  readonly runs: ReadonlyArray<NewRun>
+}
+
+/** What became of one fill: `exists` when the instant has a run, whose id this is. */
+export interface Filled {
+  readonly at: number
+  readonly runId: string | null
+  readonly result: "created" | "exists" | "unknown"
+}
+
+/** A named set of instants that schedules keep to or keep away from. */
+export interface CalendarRow {
+  readonly name: string
+  /** JSON text of its zone and rule, as it was given. */
+  readonly definition: string
+  readonly fromConfig: boolean
 }
 
 /** The reason of a run that its schedule's next one took the place of. */
@@ -142,12 +166,10 @@ export const replacedReason = "Its schedule started the next run in its place"
 /** Schedules and their ledger. */
 export interface ScheduleStoreDriver {
   /**
-   * Saves schedules. A new one starts with `cursor` and `nextAt` as given. One that is there keeps its cursor;
-   * if its trigger changed, `nextAt` is replaced and nothing waits, so the old pattern never fires again.
+   * Saves schedules. A new one starts with `cursor`, `nextAt` and `zoneData` as given. One that is there keeps its
+   * cursor; if its trigger changed, the other two are replaced and nothing waits, so the old pattern never fires again.
    */
-  putSchedules(
-    schedules: ReadonlyArray<NewSchedule & { readonly cursor: number; readonly nextAt: number | null }>,
-  ): Awaitable<void>
+  putSchedules(schedules: ReadonlyArray<PutSchedule>): Awaitable<void>
   schedules(): Awaitable<ReadonlyArray<ScheduleRow>>
   deleteSchedules(ids: ReadonlyArray<string>): Awaitable<void>
   /**
@@ -159,8 +181,22 @@ export interface ScheduleStoreDriver {
   dueSchedules(limit: number): Awaitable<ReadonlyArray<DueSchedule>>
   /** The earliest `nextAt` of all that are not paused; `null` when none is set. */
   nextScheduleAt(): Awaitable<number | null>
-  /** Decides instants, stores and counts their runs and moves the cursor, all or nothing, once per version. */
-  fire(fire: Fire): Awaitable<"fired" | "conflict">
+  /**
+   * For each step: decides instants, stores and counts their runs and moves the cursor, all or nothing, once per
+   * version; a conflict of one holds up no other. At most 1,000 steps, occurrences and runs in one call; a refusal
+   * means that no step was done.
+   */
+  fire(fires: ReadonlyArray<Fire>): Awaitable<ReadonlyArray<"fired" | "conflict">>
+  /**
+   * Gives instants of the past a run: one that has a run keeps it, one that had a reason or was never decided gets
+   * this one. Where the schedule stands, and its last run, stay. `unknown` without the schedule.
+   */
+  backfill(fills: ReadonlyArray<Fill>): Awaitable<ReadonlyArray<Filled>>
+  /** Saves calendars by their names. */
+  putCalendars(calendars: ReadonlyArray<CalendarRow>): Awaitable<void>
+  /** All of them, by name. */
+  calendars(): Awaitable<ReadonlyArray<CalendarRow>>
+  deleteCalendars(names: ReadonlyArray<string>): Awaitable<void>
   /** The ledger of a schedule, newest first. */
   occurrences(filter: {
     readonly scheduleId?: string

@@ -12,6 +12,7 @@ import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
+import type { Fire } from "../ports/StoreDriver.ts"
 import type { Cron } from "./Cron.ts"
 import { parseCronTrigger } from "./CronFields.ts"
 import { type Decision, isLate, type ParsedTrigger, plan } from "./Occurrences.ts"
@@ -25,7 +26,7 @@ export interface Planner {
 }
 
 // Schedules in one look at the store; between two looks others get their turn.
-const dueMax = 200
+const dueMax = 500
 
 // Rows of runs in one step; more are left to the next one.
 const stepMax = 1000
@@ -53,13 +54,13 @@ export const makePlanner = (options: {
     let closed = false
     const triggers = new Map<string, Cron>()
 
-    const fire = Effect.fnUntraced(function* (schedule: DueSchedule) {
+    /** The step of a due schedule. */
+    const stepOf = Effect.fnUntraced(function* (schedule: DueSchedule, now: number) {
       const trigger = yield* Effect.fromResult(parsed(schedule.trigger, triggers))
-      const now = yield* info.now
       const made = plan(schedule, trigger, now)
       let { cursor, nextAt, waitsUntil } = made
       const runs: Array<NewRun> = []
-      const occurrences = []
+      const occurrences: Array<Fire["occurrences"][number]> = []
       let lastRunId: string | null = null
       for (const decision of made.decisions) {
         let runId: string | null = null
@@ -79,33 +80,72 @@ export const makePlanner = (options: {
       }
       const cancelRunId = made.cancelsLast ? schedule.lastRunId : null
       const place = { scheduleId: schedule.id, version: schedule.version, cursor, nextAt, waitsUntil }
-      const step = { ...place, cancelRunId }
-      if ((yield* store.fire({ ...step, occurrences, runs, lastRunId })) === "conflict") {
-        // Somebody else was first, and then this one conflicts too; or the instants were decided in an earlier life
-        // of the schedule, as the ledger outlives it, and then it goes on behind them.
-        yield* store.fire({ ...place, cancelRunId: null, occurrences: [], runs: [], lastRunId: null })
-        return
+      return { ...place, cancelRunId, occurrences, runs, lastRunId, zoneData: null } satisfies Fire
+    })
+
+    /** Stores steps and tells of them. */
+    const fire = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
+      const answers = yield* store.fire(steps)
+      const conflicts: Array<Fire> = []
+      let dueAt = Number.POSITIVE_INFINITY
+      for (const [index, step] of steps.entries()) {
+        if (answers[index] === "conflict") {
+          // Somebody else was first, and then this one conflicts too; or the instants were decided in an earlier life
+          // of the schedule, as the ledger outlives it, and then it goes on behind them.
+          conflicts.push({ ...step, cancelRunId: null, occurrences: [], runs: [], lastRunId: null })
+          continue
+        }
+        if (step.cancelRunId !== null) notifier.publish({ kind: "cancelled", ids: [step.cancelRunId] })
+        for (const run of step.runs) dueAt = Math.min(dueAt, run.dueAt ?? dueAt)
+        for (const event of skipped(step.scheduleId, step.occurrences)) options.events.publish(event)
       }
-      if (cancelRunId !== null) notifier.publish({ kind: "cancelled", ids: [cancelRunId] })
-      if (runs.length > 0) notifier.publish({ kind: "runs", dueAt: runs[0]?.dueAt ?? now })
-      for (const event of skipped(schedule.id, occurrences)) options.events.publish(event)
+      if (dueAt < Number.POSITIVE_INFINITY) notifier.publish({ kind: "runs", dueAt })
+      if (conflicts.length > 0) yield* store.fire(conflicts)
+    })
+
+    /** Like `fire`, and if that fails, one by one: a schedule that cannot be planned must not keep the others from it. */
+    const fireEach = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
+      const together = yield* Effect.result(fire(steps))
+      if (Result.isSuccess(together)) return 0
+      let failures = 0
+      for (const step of steps) {
+        if (closed) break
+        yield* Effect.catch(steps.length === 1 ? Effect.fail(together.failure) : fire([step]), (error) =>
+          Effect.sync(() => {
+            failures++
+            options.onTrouble(`plan schedule "${step.scheduleId}"`, error)
+          }),
+        )
+      }
+      return failures
     })
 
     /** One look; answers for how long to sleep. */
     const look = Effect.gen(function* () {
       if (closed) return options.pollMillis
       const due = yield* store.dueSchedules(dueMax)
+      const now = due.length === 0 ? 0 : yield* info.now
       let failures = 0
+      let steps: Array<Fire> = []
+      let rows = 0
       for (const schedule of due) {
+        const step = yield* Effect.result(stepOf(schedule, now))
+        if (Result.isFailure(step)) {
+          failures++
+          options.onTrouble(`plan schedule "${schedule.id}"`, step.failure)
+          continue
+        }
+        const size = Math.max(step.success.occurrences.length, step.success.runs.length)
+        if (rows + size > stepMax) {
+          failures += yield* fireEach(steps)
+          steps = []
+          rows = 0
+        }
         if (closed) return options.pollMillis
-        // A schedule that cannot be planned must not keep the others from it.
-        yield* Effect.catch(fire(schedule), (error) =>
-          Effect.sync(() => {
-            failures++
-            options.onTrouble(`plan schedule "${schedule.id}"`, error)
-          }),
-        )
+        steps.push(step.success)
+        rows += size
       }
+      if (steps.length > 0) failures += yield* fireEach(steps)
       if (due.length === dueMax && failures < dueMax) return 0
       const nextAt = yield* store.nextScheduleAt()
       const wait = nextAt === null ? options.pollMillis : nextAt - clock.currentTimeMillisUnsafe()

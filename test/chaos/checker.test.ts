@@ -60,6 +60,8 @@ const fired = (at: number, runId: string) => ({
   reason: null,
   decidedAt: at,
   trigger: null,
+  nominalAt: null,
+  zoneData: null,
 })
 
 const right: Evidence = {
@@ -142,6 +144,7 @@ const right: Evidence = {
       pausedNote: null,
       resumedAt: null,
       runCount: 2,
+      zoneData: null,
       fromConfig: true,
       version: 3,
       cursor: t0 + 500,

@@ -15,6 +15,7 @@ import {
   statesOf,
   stored,
 } from "../Fixtures.ts"
+import { decision, fireOne } from "../ScheduleStoreContract/fixtures.ts"
 
 /** Cases of `prune`. */
 export const pruneCases: ReadonlyArray<Case> = [
@@ -135,21 +136,23 @@ export const pruneCases: ReadonlyArray<Case> = [
           fromConfig: true,
           cursor: start,
           nextAt: start,
+          zoneData: null,
         },
       ])
       for (const n of [1, 2]) {
         const [row] = yield* schedules.schedules()
         const at = start + n
-        yield* schedules.fire({
+        yield* fireOne({
           scheduleId: "s",
           version: row?.version ?? -1,
           cursor: at,
           nextAt: at + 1,
           waitsUntil: null,
           cancelRunId: null,
-          occurrences: [{ at, lastAt: at, count: 1, runId: runId(n), reason: null }],
+          occurrences: [decision(at, runId(n), null)],
           runs: [newRun(n, { scheduleId: "s", nominalAt: at })],
           lastRunId: runId(n),
+          zoneData: null,
         })
         clock.advance(10)
       }
@@ -179,19 +182,21 @@ export const pruneCases: ReadonlyArray<Case> = [
           fromConfig: true,
           cursor: start,
           nextAt: start,
+          zoneData: null,
         },
       ])
       const [row] = yield* schedules.schedules()
-      yield* schedules.fire({
+      yield* fireOne({
         scheduleId: "s",
         version: row?.version ?? -1,
         cursor: start,
         nextAt: null,
         waitsUntil: null,
         cancelRunId: null,
-        occurrences: [{ at: start - 5_000, lastAt: start - 5_000, count: 1, runId: null, reason: "missed" }],
+        occurrences: [decision(start - 5_000, null, "missed")],
         runs: [],
         lastRunId: null,
+        zoneData: null,
       })
       yield* runs.prune(start, 100)
       yield* expectSame("ledger", (yield* schedules.occurrences({ limit: 10 })).length, 1)

@@ -5,7 +5,7 @@ import type { Trigger } from "../../domain/Schedule.ts"
 import { RunStore, ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
 import { claimOne, failing, newRun, runId, settle, success } from "../Fixtures.ts"
-import { fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
+import { fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 const after: Trigger = { kind: "after", delayMillis: 5_000 }
 
@@ -54,7 +54,7 @@ export const dueCases: ReadonlyArray<Case> = [
       yield* expectSame("without a run", yield* schedules.dueSchedules(10), [
         { ...fresh, lastRunAlive: false, lastRunEndedAt: null },
       ])
-      yield* schedules.fire(fireAt(fresh, start, newRun(1)))
+      yield* fireOne(fireAt(fresh, start, newRun(1)))
       clock.advance(1_000)
       const row = yield* rowOf("s")
       yield* expectSame("alive", yield* schedules.dueSchedules(10), [
@@ -75,7 +75,7 @@ export const dueCases: ReadonlyArray<Case> = [
       const clock = yield* ContractClock
       const start = clock.now()
       yield* put(newSchedule("s", { cursor: start, nextAt: start }, { trigger: after }))
-      yield* schedules.fire(fireAt(yield* rowOf("s"), start, newRun(1), { nextAt: null, waitsUntil: start }))
+      yield* fireOne(fireAt(yield* rowOf("s"), start, newRun(1), { nextAt: null, waitsUntil: start }))
       clock.advance(60_000)
       yield* expectSame("waits", yield* dueIds(), [])
       yield* expectSame("nothing to wake for", yield* schedules.nextScheduleAt(), null)
@@ -84,7 +84,7 @@ export const dueCases: ReadonlyArray<Case> = [
       clock.advance(1)
       const [due] = yield* schedules.dueSchedules(10)
       yield* expectFields("due", due, { id: "s", nextAt: null, lastRunAlive: false, lastRunEndedAt: endedAt })
-      yield* schedules.fire(
+      yield* fireOne(
         fireAt(yield* rowOf("s"), 0, null, { cursor: endedAt, nextAt: endedAt + 5_000, occurrences: [] }),
       )
       yield* expectSame("planned", yield* dueIds(), [])
@@ -100,7 +100,7 @@ export const dueCases: ReadonlyArray<Case> = [
         newSchedule("after", { cursor: now, nextAt: null }, { trigger: after }),
         newSchedule("at", { cursor: now, nextAt: now }, { trigger: { kind: "at", at: now } }),
       )
-      yield* schedules.fire(fireAt(yield* rowOf("at"), now, newRun(1), { nextAt: null }))
+      yield* fireOne(fireAt(yield* rowOf("at"), now, newRun(1), { nextAt: null }))
       yield* settle(success(yield* claimOne()))
       yield* expectSame("due", yield* dueIds(), [])
     }),
@@ -111,7 +111,7 @@ export const dueCases: ReadonlyArray<Case> = [
       const schedules = yield* ScheduleStore
       const now = (yield* ContractClock).now()
       yield* put(newSchedule("s", { cursor: now, nextAt: now }, { trigger: after }))
-      yield* schedules.fire(fireAt(yield* rowOf("s"), now, newRun(1), { nextAt: null, waitsUntil: now }))
+      yield* fireOne(fireAt(yield* rowOf("s"), now, newRun(1), { nextAt: null, waitsUntil: now }))
       yield* settle(success(yield* claimOne()))
       yield* schedules.pauseSchedule("s", true)
       yield* expectSame("paused", yield* dueIds(), [])

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { RunStore, ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectLimit, expectRefused, expectSame } from "../Case.ts"
 import { claim, enqueue, newRun, newRuns, runId, stored } from "../Fixtures.ts"
-import { everySecond, fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
+import { decision, everySecond, fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 const saved = Effect.gen(function* () {
   const now = (yield* ContractClock).now()
@@ -22,7 +22,7 @@ export const fireCases: ReadonlyArray<Case> = [
       const at = clock.now()
       clock.advance(20)
       const run = newRun(1, { scheduleId: "s", nominalAt: at, dueAt: at, input: "1" })
-      yield* expectSame("answer", yield* schedules.fire(fireAt(row, at, run)), "fired")
+      yield* expectSame("answer", yield* fireOne(fireAt(row, at, run)), "fired")
       yield* expectSame("schedule", yield* rowOf("s"), {
         ...row,
         version: row.version + 1,
@@ -40,7 +40,9 @@ export const fireCases: ReadonlyArray<Case> = [
           runId: run.id,
           reason: null,
           decidedAt: clock.now(),
+          nominalAt: null,
           trigger: JSON.stringify(everySecond),
+          zoneData: null,
         },
       ])
       yield* expectFields("run", yield* stored(run.id), {
@@ -65,10 +67,10 @@ export const fireCases: ReadonlyArray<Case> = [
       const schedules = yield* ScheduleStore
       const row = yield* saved
       const at = (yield* ContractClock).now()
-      const first = yield* schedules.fire(fireAt(row, at, newRun(1)))
+      const first = yield* fireOne(fireAt(row, at, newRun(1)))
       const after = yield* rowOf("s")
-      const second = yield* schedules.fire(fireAt(row, at, newRun(2)))
-      const third = yield* schedules.fire(fireAt(row, at + 1_000, newRun(3)))
+      const second = yield* fireOne(fireAt(row, at, newRun(2)))
+      const third = yield* fireOne(fireAt(row, at + 1_000, newRun(3)))
       yield* expectSame("answers", [first, second, third], ["fired", "conflict", "conflict"])
       yield* expectSame("schedule", yield* rowOf("s"), after)
       yield* expectSame(
@@ -86,10 +88,10 @@ export const fireCases: ReadonlyArray<Case> = [
       const schedules = yield* ScheduleStore
       const row = yield* saved
       const step = fireAt(row, (yield* ContractClock).now(), newRun(1))
-      yield* schedules.fire(step)
+      yield* fireOne(step)
       const look = Effect.all([rowOf("s"), schedules.occurrences({ limit: 10 }), runs.counts()])
       const before = yield* look
-      yield* expectSame("answer", yield* schedules.fire(step), "conflict")
+      yield* expectSame("answer", yield* fireOne(step), "conflict")
       yield* expectSame("rows", yield* look, before)
     }),
   },
@@ -99,12 +101,12 @@ export const fireCases: ReadonlyArray<Case> = [
       const runs = yield* RunStore
       const schedules = yield* ScheduleStore
       const at = (yield* ContractClock).now()
-      yield* schedules.fire(fireAt(yield* saved, at, newRun(1)))
+      yield* fireOne(fireAt(yield* saved, at, newRun(1)))
       const before = yield* rowOf("s")
-      const other = { at: at + 500, lastAt: at + 500, count: 1, runId: null, reason: "missed" } as const
+      const other = decision(at + 500, null, "missed")
       const again = fireAt(before, at, newRun(2))
       const step = { ...again, occurrences: [other, ...again.occurrences] }
-      yield* expectSame("answer", yield* schedules.fire(step), "conflict")
+      yield* expectSame("answer", yield* fireOne(step), "conflict")
       yield* expectSame("schedule", yield* rowOf("s"), before)
       yield* expectSame("runs", yield* runs.counts(), [{ job: "report", state: "ready", count: 1 }])
       yield* expectSame(
@@ -121,7 +123,7 @@ export const fireCases: ReadonlyArray<Case> = [
       const row = yield* saved
       const step = fireAt(row, (yield* ContractClock).now(), newRun(1))
       const twice = { ...step, occurrences: [...step.occurrences, ...step.occurrences] }
-      yield* expectSame("answer", yield* schedules.fire(twice), "conflict")
+      yield* expectSame("answer", yield* fireOne(twice), "conflict")
       yield* expectSame("schedule", yield* rowOf("s"), row)
       yield* expectSame("ledger", yield* schedules.occurrences({ limit: 10 }), [])
       yield* expectSame("runs", yield* claim(), [])
@@ -137,8 +139,8 @@ export const fireCases: ReadonlyArray<Case> = [
         newSchedule("b", { cursor: now, nextAt: now }),
       )
       const answers = [
-        yield* schedules.fire(fireAt(yield* rowOf("a"), now, newRun(1))),
-        yield* schedules.fire(fireAt(yield* rowOf("b"), now, newRun(2))),
+        yield* fireOne(fireAt(yield* rowOf("a"), now, newRun(1))),
+        yield* fireOne(fireAt(yield* rowOf("b"), now, newRun(2))),
       ]
       yield* expectSame("answers", answers, ["fired", "fired"])
       yield* expectSame(
@@ -153,7 +155,7 @@ export const fireCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore
       const step = fireAt({ id: "nobody", version: 1 }, 0, newRun(1))
-      yield* expectSame("answer", yield* schedules.fire(step), "conflict")
+      yield* expectSame("answer", yield* fireOne(step), "conflict")
       yield* expectSame("claim", yield* claim(), [])
     }),
   },
@@ -164,12 +166,14 @@ export const fireCases: ReadonlyArray<Case> = [
       const row = yield* saved
       const at = (yield* ContractClock).now()
       const occurrences = [
-        { at: at - 9_000, lastAt: at - 2_000, count: 8, runId: null, reason: "missed" },
-        { at: at - 1_000, lastAt: at - 1_000, count: 1, runId: runId(1), reason: null },
-        { at, lastAt: at, count: 1, runId: null, reason: "overlap" },
-      ] as const
-      yield* schedules.fire({ ...fireAt(row, at, newRun(1)), occurrences })
-      const kept = { scheduleId: "s", decidedAt: at, trigger: JSON.stringify(everySecond) }
+        { ...decision(at - 9_000, null, "missed"), lastAt: at - 2_000, count: 8 },
+        { ...decision(at - 1_000, runId(1), null), nominalAt: at - 1_500 },
+        decision(at, null, "overlap"),
+      ]
+      yield* fireOne({ ...fireAt(row, at, newRun(1)), occurrences, zoneData: "2026c" })
+      const trigger = JSON.stringify(everySecond)
+      const kept = { scheduleId: "s", decidedAt: at, trigger, zoneData: "2026c" }
+      yield* expectFields("schedule", yield* rowOf("s"), { zoneData: "2026c" })
       yield* expectSame(
         "ledger",
         yield* schedules.occurrences({ scheduleId: "s", limit: 10 }),
@@ -184,7 +188,7 @@ export const fireCases: ReadonlyArray<Case> = [
       const row = yield* saved
       const at = (yield* ContractClock).now()
       const chain = [newRun(1, { chainId: runId(2) }), newRun(2, { chainId: runId(2), needs: [runId(1)] })]
-      yield* schedules.fire(fireAt(row, at, newRun(2), { runs: chain }))
+      yield* fireOne(fireAt(row, at, newRun(2), { runs: chain }))
       yield* expectFields("need", yield* stored(runId(1)), { state: "ready" })
       yield* expectFields("asked for", yield* stored(runId(2)), { state: "blocked", waitingFor: 1 })
     }),
@@ -197,7 +201,7 @@ export const fireCases: ReadonlyArray<Case> = [
       const row = yield* saved
       const bad = [newRun(1), newRun(2, { needs: [runId(99)] })]
       const step = fireAt(row, (yield* ContractClock).now(), newRun(1), { runs: bad })
-      yield* expectRefused("unknown need", schedules.fire(step))
+      yield* expectRefused("unknown need", fireOne(step))
       yield* expectSame("schedule", yield* rowOf("s"), row)
       yield* expectSame("ledger", yield* schedules.occurrences({ limit: 10 }), [])
       yield* expectSame("runs", yield* runs.list({ limit: 10 }), [])
@@ -208,8 +212,8 @@ export const fireCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore
       const at = (yield* ContractClock).now()
-      yield* schedules.fire(fireAt(yield* saved, at, newRun(1)))
-      yield* schedules.fire(fireAt(yield* rowOf("s"), at + 1_000))
+      yield* fireOne(fireAt(yield* saved, at, newRun(1)))
+      yield* fireOne(fireAt(yield* rowOf("s"), at + 1_000))
       yield* expectFields("schedule", yield* rowOf("s"), { lastRunId: runId(1), cursor: at + 1_000 })
     }),
   },
@@ -221,7 +225,7 @@ export const fireCases: ReadonlyArray<Case> = [
       const row = yield* saved
       yield* enqueue(newRun(1))
       yield* claim()
-      yield* expectSame("answer", yield* schedules.fire(fireAt(row, 5, newRun(1))), "fired")
+      yield* expectSame("answer", yield* fireOne(fireAt(row, 5, newRun(1))), "fired")
       yield* expectSame("counts", yield* runs.counts(), [{ job: "report", state: "running", count: 1 }])
     }),
   },
@@ -231,15 +235,9 @@ export const fireCases: ReadonlyArray<Case> = [
       const schedules = yield* ScheduleStore
       const row = yield* saved
       const step = fireAt(row, 0)
-      const many = Array.from({ length: 1_001 }, (_, at) => ({
-        at,
-        lastAt: at,
-        count: 1,
-        runId: null,
-        reason: null,
-      }))
-      yield* expectLimit("runs", schedules.fire({ ...step, runs: newRuns(1_001) }))
-      yield* expectLimit("occurrences", schedules.fire({ ...step, occurrences: many }))
+      const many = Array.from({ length: 1_001 }, (_, at) => decision(at, null, "missed"))
+      yield* expectLimit("runs", fireOne({ ...step, runs: newRuns(1_001) }))
+      yield* expectLimit("occurrences", fireOne({ ...step, occurrences: many }))
       yield* expectSame("schedule", yield* rowOf("s"), row)
     }),
   },
@@ -250,11 +248,8 @@ export const fireCases: ReadonlyArray<Case> = [
       for (const id of ["a", "b"]) {
         yield* put(newSchedule(id, { cursor: 0, nextAt: 0 }))
         const offset = id === "a" ? 0 : 5
-        const occurrences = [30, 10, 20].map((ten) => {
-          const at = ten + offset
-          return { at, lastAt: at, count: 1, runId: null, reason: "missed" as const }
-        })
-        yield* schedules.fire({ ...fireAt(yield* rowOf(id), 35), occurrences })
+        const occurrences = [30, 10, 20].map((ten) => decision(ten + offset, null, "missed"))
+        yield* fireOne({ ...fireAt(yield* rowOf(id), 35), occurrences })
       }
       const at = Effect.fnUntraced(function* (filter: {
         scheduleId?: string

@@ -1,13 +1,16 @@
 // What the schedule cases are made of: a schedule with defaults, its stored row, and one step of it.
 import * as Effect from "effect/Effect"
-import type { NewSchedule, ScheduleRow, Trigger } from "../../domain/Schedule.ts"
+import type {
+  NewSchedule,
+  OccurrenceReason,
+  PutSchedule,
+  ScheduleRow,
+  Trigger,
+} from "../../domain/Schedule.ts"
 import type { StoreError } from "../../domain/Errors.ts"
 import { ScheduleStore } from "../../ports/Store.ts"
 import type { Fire } from "../../ports/StoreDriver.ts"
 import { ContractViolation } from "../Case.ts"
-
-/** A schedule as it is put. */
-export type PutSchedule = NewSchedule & { readonly cursor: number; readonly nextAt: number | null }
 
 /** A trigger of one second. */
 export const everySecond: Trigger = { kind: "every", periodMillis: 1_000, startAt: null }
@@ -24,6 +27,7 @@ export const newSchedule = (
   input: null,
   overlap: "skip",
   fromConfig: true,
+  zoneData: null,
   ...fields,
   ...at,
 })
@@ -61,8 +65,24 @@ export const fireAt = (
   nextAt: at + 1_000,
   waitsUntil: null,
   cancelRunId: null,
-  occurrences: [{ at, lastAt: at, count: 1, runId: run?.id ?? null, reason: run === null ? "missed" : null }],
+  occurrences: [decision(at, run?.id ?? null, run === null ? "missed" : null)],
   runs: run === null ? [] : [run],
   lastRunId: run?.id ?? null,
+  zoneData: null,
   ...fields,
 })
+
+/** One decided instant. */
+export const decision = (
+  at: number,
+  runId: string | null,
+  reason: OccurrenceReason | null,
+): Fire["occurrences"][number] => ({ at, lastAt: at, count: 1, runId, reason, nominalAt: null })
+
+/** One step alone; answers what became of it. */
+export const fireOne = (
+  step: Fire,
+): Effect.Effect<"fired" | "conflict" | undefined, StoreError, ScheduleStore> =>
+  Effect.gen(function* () {
+    return (yield* (yield* ScheduleStore).fire([step]))[0]
+  })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { RunStore, ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectSame, expectTrue } from "../Case.ts"
 import { claim, claimOne, newRun, runId, settle, stored, success } from "../Fixtures.ts"
-import { everySecond, fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
+import { everySecond, fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 const dueIds = Effect.gen(function* () {
   return (yield* (yield* ScheduleStore).dueSchedules(10)).map((row) => row.id)
@@ -16,7 +16,7 @@ const waiting = Effect.gen(function* () {
   const now = (yield* ContractClock).now()
   yield* put(newSchedule("s", { cursor: now - 1, nextAt: now }, { overlap: "queueAll" }))
   const run = newRun(1, { scheduleId: "s", nominalAt: now })
-  yield* schedules.fire(fireAt(yield* rowOf("s"), now, run, { nextAt: null, waitsUntil: now + 7 }))
+  yield* fireOne(fireAt(yield* rowOf("s"), now, run, { nextAt: null, waitsUntil: now + 7 }))
   return yield* rowOf("s")
 })
 
@@ -69,7 +69,7 @@ export const policyCases: ReadonlyArray<Case> = [
       const before = yield* waiting
       const held = yield* claimOne()
       const step = fireAt(before, at + 1_000, newRun(2), { cancelRunId: runId(1) })
-      yield* expectSame("answer", yield* schedules.fire(step), "fired")
+      yield* expectSame("answer", yield* fireOne(step), "fired")
       const replaced = yield* stored(runId(1))
       yield* expectFields("replaced", replaced, { state: "cancelled", endedAt: at })
       yield* expectTrue("a reason", (replaced.reason ?? "").length > 0)
@@ -91,11 +91,11 @@ export const policyCases: ReadonlyArray<Case> = [
       const old = fireAt({ id: "s", version: before.version - 1 }, at + 1_000, newRun(2), {
         cancelRunId: runId(1),
       })
-      yield* expectSame("answer", yield* schedules.fire(old), "conflict")
+      yield* expectSame("answer", yield* fireOne(old), "conflict")
       yield* expectFields("kept", yield* stored(runId(1)), { state: "ready" })
       yield* settle(success(yield* claimOne()))
       const step = fireAt(before, at + 1_000, newRun(2), { cancelRunId: runId(1) })
-      yield* expectSame("answer", yield* schedules.fire(step), "fired")
+      yield* expectSame("answer", yield* fireOne(step), "fired")
       yield* expectFields("ended", yield* stored(runId(1)), { state: "succeeded" })
     }),
   },
@@ -105,10 +105,10 @@ export const policyCases: ReadonlyArray<Case> = [
       const schedules = yield* ScheduleStore
       const at = (yield* ContractClock).now()
       yield* expectFields("one", yield* waiting, { runCount: 1 })
-      yield* schedules.fire(fireAt(yield* rowOf("s"), at + 1_000))
+      yield* fireOne(fireAt(yield* rowOf("s"), at + 1_000))
       yield* expectFields("none more", yield* rowOf("s"), { runCount: 1 })
       yield* put(newSchedule("s", { cursor: at, nextAt: at }, { trigger: { ...everySecond, countMax: 2 } }))
-      yield* schedules.fire(fireAt(yield* rowOf("s"), at + 2_000, newRun(2)))
+      yield* fireOne(fireAt(yield* rowOf("s"), at + 2_000, newRun(2)))
       yield* expectFields("two", yield* rowOf("s"), { runCount: 2 })
     }),
   },
@@ -120,7 +120,7 @@ export const policyCases: ReadonlyArray<Case> = [
       const other = { kind: "cron", expression: "0 9 * * *", zone: "Europe/Berlin" } as const
       yield* waiting
       yield* put(newSchedule("s", { cursor: at, nextAt: at }, { trigger: other }))
-      yield* schedules.fire(fireAt(yield* rowOf("s"), at + 1_000, newRun(2)))
+      yield* fireOne(fireAt(yield* rowOf("s"), at + 1_000, newRun(2)))
       yield* schedules.deleteSchedules(["s"])
       const texts = (yield* schedules.occurrences({ scheduleId: "s", limit: 10 })).map(
         ({ trigger }) => trigger,

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { type NewSchedule, overlaps, type Trigger } from "../../domain/Schedule.ts"
 import { ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectLimit, expectSame, expectTrue } from "../Case.ts"
-import { everySecond, fireAt, newSchedule, put, rowOf } from "./fixtures.ts"
+import { everySecond, fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 const triggers: ReadonlyArray<Trigger> = [
   { kind: "cron", expression: "0 3 * * MON-FRI", zone: "Europe/Berlin" },
@@ -72,7 +72,7 @@ export const scheduleCases: ReadonlyArray<Case> = [
       const clock = yield* ContractClock
       const start = clock.now()
       yield* put(newSchedule("s", { cursor: start, nextAt: start }))
-      yield* schedules.fire(fireAt(yield* rowOf("s"), start))
+      yield* fireOne(fireAt(yield* rowOf("s"), start))
       const { version: _, ...before } = yield* rowOf("s")
       clock.advance(60_000)
       yield* put(newSchedule("s", { cursor: clock.now(), nextAt: clock.now() + 1_000 }))
@@ -132,7 +132,7 @@ export const scheduleCases: ReadonlyArray<Case> = [
         yield* put(newSchedule("s", at, edit))
         const what = JSON.stringify(edit)
         yield* expectTrue(`the version grows with ${what}`, (yield* rowOf("s")).version > planned.version)
-        yield* expectSame(what, yield* schedules.fire(fireAt(planned, now)), "conflict")
+        yield* expectSame(what, yield* fireOne(fireAt(planned, now)), "conflict")
       }
       yield* expectSame("ledger", yield* schedules.occurrences({ limit: 10 }), [])
     }),
@@ -175,7 +175,7 @@ export const scheduleCases: ReadonlyArray<Case> = [
         (yield* schedules.dueSchedules(10)).map((row) => row.id),
         ["t"],
       )
-      yield* expectSame("fire", yield* schedules.fire(fireAt(planned, now)), "conflict")
+      yield* expectSame("fire", yield* fireOne(fireAt(planned, now)), "conflict")
     }),
   },
   {
@@ -190,7 +190,7 @@ export const scheduleCases: ReadonlyArray<Case> = [
       yield* expectFields("row", yield* rowOf("s"), { pausedAt: start, cursor: start, nextAt: start })
       yield* expectSame("due", yield* schedules.dueSchedules(10), [])
       yield* expectSame("next", yield* schedules.nextScheduleAt(), null)
-      yield* expectSame("fire", yield* schedules.fire(fireAt(planned, start)), "conflict")
+      yield* expectSame("fire", yield* fireOne(fireAt(planned, start)), "conflict")
       clock.advance(1_000)
       yield* expectSame("repeated", yield* schedules.pauseSchedule("s", true), true)
       yield* expectFields("row", yield* rowOf("s"), { pausedAt: start })

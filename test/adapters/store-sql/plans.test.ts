@@ -36,11 +36,22 @@ beforeAll(async () => {
   await store.enqueue([newRun(1), newRun(2), newRun(3, { key: "k", delayMillis: 1000 })])
   await store.enqueue([newRun(4, { expiresAt: now() + 1 }), newRun(5, { needs: [runId(1)] })])
   const schedule = { id: "s", job: "report", input: null, overlap: "skip", fromConfig: true } as const
-  const place = { cursor: now() - 1, nextAt: now() }
+  const place = { cursor: now() - 1, nextAt: now(), zoneData: null }
   const trigger = { kind: "after", delayMillis: 1 } as const
   await store.putSchedules([{ ...schedule, trigger, ...place }])
+  const many = Array.from({ length: 20 }, (_, index) => ({ ...schedule, id: `m${index}`, trigger, ...place }))
+  await store.putSchedules(many)
 })
 afterAll(() => database.close())
+
+const step = { version: 1, cursor: now(), nextAt: null, waitsUntil: null, cancelRunId: null, zoneData: null }
+
+/** An instant with its run. */
+const decided = (id: number) => ({
+  occurrences: [{ at: now(), lastAt: now(), count: 1, runId: runId(id), reason: null, nominalAt: null }],
+  runs: [newRun(id, { scheduleId: "s" })],
+  lastRunId: runId(id),
+})
 
 /** The plans of all that one call executes, a line each. */
 const plansOf = async (call: () => unknown): Promise<ReadonlyArray<string>> => {
@@ -60,7 +71,7 @@ const scans = (plans: ReadonlyArray<string>): ReadonlyArray<string> =>
   plans.filter(
     (plan) =>
       /^SCAN (?!.*USING (COVERING )?INDEX)/.test(plan) &&
-      !/^SCAN (json_each|nodes|\(|\d|CONSTANT)/.test(plan),
+      !/^SCAN (json_each|nodes|v$|\(|\d|CONSTANT)/.test(plan),
   )
 
 const claim = { node: "n1", queues: ["default"], jobs: ["report"], limit: 10, acknowledged: true }
@@ -122,23 +133,35 @@ describe("the index that is made for it is used", () => {
     [
       "fire",
       () =>
-        store.fire({
-          scheduleId: "s",
-          version: 1,
-          cursor: now(),
-          nextAt: null,
-          waitsUntil: null,
-          cancelRunId: null,
-          occurrences: [{ at: now(), lastAt: now(), count: 1, runId: runId(93), reason: null }],
-          runs: [newRun(93, { scheduleId: "s" })],
-          lastRunId: runId(93),
-        }),
+        store.fire([
+          { ...step, ...decided(93), scheduleId: "s" },
+          ...Array.from({ length: 20 }, (_, index) => ({
+            ...step,
+            ...decided(100 + index),
+            scheduleId: `m${index}`,
+          })),
+        ]),
       ["(id=?)"],
     ],
     [
+      "fire of one step",
+      () => store.fire([{ ...step, ...decided(95), scheduleId: "s", version: 2 }]),
+      ["(id=?)", "occurrences_schedule (schedule_id=? AND at=?)"],
+    ],
+    [
+      "backfill",
+      () => store.backfill([{ scheduleId: "s", at: 7, runs: [newRun(94)] }]),
+      [
+        "(id=?)",
+        "occurrences_schedule (schedule_id=? AND at=?)",
+        "occurrences_schedule (schedule_id=? AND at<?)",
+      ],
+    ],
+    ["deleteSchedules", () => store.deleteSchedules(["m0"]), ["(id=?)"]],
+    [
       "the ledger of a schedule",
       () => store.occurrences({ scheduleId: "s", limit: 10 }),
-      ["PRIMARY KEY (schedule_id=? AND at<?)"],
+      ["occurrences_schedule (schedule_id=? AND at<?)"],
     ],
     ["the ledger of all", () => store.occurrences({ limit: 10 }), ["occurrences_at (at<?)"]],
     [
@@ -149,6 +172,7 @@ describe("the index that is made for it is used", () => {
         "dead_letters_1 (run_id=?)",
         "schedules_1 (id=?)",
         "occurrences_at (at<?)",
+        "schedules_trigger (trigger_id=?)",
       ],
     ],
   ]
@@ -188,6 +212,7 @@ describe("the index that is made for it is used", () => {
     for (const state of runStates) all.push(...(await plansOf(() => store.list({ state, limit: 10 }))))
     const text = all.join("\n")
     // It also keeps a key from being used twice, and a chain's index serves long histories.
-    expect(indexes.filter((name) => !text.includes(name))).toEqual([])
+    // The plan of an upsert does not name the index that finds what is there.
+    expect(indexes.filter((name) => !text.includes(name))).toEqual(["triggers_text"])
   })
 })

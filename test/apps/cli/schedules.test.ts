@@ -15,7 +15,14 @@ const nextAt = Date.UTC(2027, 2, 27, 1, 30)
 
 beforeAll(async () => {
   const store = sqliteDriver({ file: join(folder, "uhrwerk.db"), now: () => Date.now() })
-  const schedule = { job: "report", input: null, overlap: "skip", fromConfig: true, cursor: 0 } as const
+  const schedule = {
+    job: "report",
+    input: null,
+    overlap: "skip",
+    fromConfig: true,
+    cursor: 0,
+    zoneData: null,
+  } as const
   const trigger = { kind: "cron", expression: "30 2 * * *", zone: "Europe/Berlin" } as const
   await store.putSchedules([
     { ...schedule, id: "nightly", trigger, nextAt },
@@ -23,11 +30,11 @@ beforeAll(async () => {
     { ...schedule, id: "over", trigger: { kind: "at", at: 0 }, nextAt: null },
     { ...schedule, id: "delay", trigger: { kind: "after", delayMillis: 1000 }, nextAt: null },
   ])
-  const occurrence = { at: 5000, lastAt: 5000, count: 1, runId: runId(1), reason: null }
-  const missed = { at: 1000, lastAt: 4000, count: 4, runId: null, reason: "missed" } as const
+  const occurrence = { at: 5000, lastAt: 5000, count: 1, runId: runId(1), reason: null, nominalAt: null }
+  const missed = { at: 1000, lastAt: 4000, count: 4, runId: null, reason: "missed", nominalAt: null } as const
   const place = { scheduleId: "nightly", version: 1, cursor: 5000, nextAt, waitsUntil: null }
-  const step = { ...place, cancelRunId: null, lastRunId: runId(1) }
-  await store.fire({ ...step, occurrences: [missed, occurrence], runs: [newRun(1)] })
+  const step = { ...place, cancelRunId: null, lastRunId: runId(1), zoneData: null }
+  await store.fire([{ ...step, occurrences: [missed, occurrence], runs: [newRun(1)] }])
   await store.close()
 })
 

@@ -62,6 +62,7 @@ const schedule = (trigger: ParsedTrigger, fields: Partial<DueSchedule> = {}): Du
     pausedNote: null,
     resumedAt: null,
     runCount: 0,
+    zoneData: null,
     createdAt: start,
     lastRunId: null,
     lastRunAlive: false,

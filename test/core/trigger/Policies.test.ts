@@ -48,6 +48,7 @@ const schedule = (trigger: ParsedTrigger, fields: Partial<DueSchedule> = {}): Du
   createdAt: start,
   lastRunId: null,
   runCount: 0,
+  zoneData: null,
   lastRunAlive: false,
   lastRunEndedAt: null,
   ...fields,
