@@ -165,7 +165,7 @@ const inside = (pattern: Slots, set: InstantSet): Slots => {
       total += pattern.count(at, end)
       at = after(end, last)
     }
-    return Math.min(total, countMax)
+    return total
   }
   return { after, upTo, count, nominalOf: itself }
 }
