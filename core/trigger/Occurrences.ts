@@ -120,7 +120,7 @@ const withLeftOut = (
 ): Plan => {
   const decisions = [...made.decisions]
   for (const [index, { reason, slots: closed }] of slots.leftOut.entries()) {
-    const last = closed.upTo(made.cursor)
+    const last = closed.upTo(made.cursor, from)
     if (last === null || last <= from) continue
     const left = (stepRowsMax - decisions.length) / (slots.leftOut.length - index)
     const max = Math.min(rowsMax, Math.floor(left) - 1)
@@ -143,7 +143,7 @@ const planSlots = (
   const queued = waitsUntil !== null && overlap === "queueAll"
   // What came up to here waits; what came since then, came while it waited.
   const until = waitsUntil === null || queued ? now : Math.min(waitsUntil, now)
-  const newest = slots.upTo(until)
+  const newest = slots.upTo(until, first)
   if (newest === null || newest < first)
     return planSlots({ ...schedule, waitsUntil: null }, slots, { first, now, window })
   const oldest = queued
@@ -156,13 +156,13 @@ const planSlots = (
     const decisions = without(slots, first, newest, "missed")
     return step(schedule, { decisions, cursor: until, nextAt: slots.next(until) })
   }
-  const passed = without(slots, first, slots.upTo(head - 1), queued ? "overlap" : "missed")
+  const passed = without(slots, first, slots.upTo(head - 1, first), queued ? "overlap" : "missed")
   const isSerial = overlap !== "allow" && overlap !== "cancelRunning"
   if (isSerial && schedule.lastRunAlive) {
     const isWaiting = overlap !== "skip" || (mode === "all" && isLate(head, now))
     if (isWaiting) return step(schedule, { decisions: passed, cursor: head - 1, waitsUntil: now })
     const decisions = [
-      ...without(slots, first, slots.upTo(newest - 1), "missed"),
+      ...without(slots, first, slots.upTo(newest - 1, first), "missed"),
       one(slots, newest, "overlap"),
     ]
     return step(schedule, { decisions, cursor: now, nextAt: slots.next(now) })
@@ -257,7 +257,7 @@ const newestOf = (
   let at: number | null = range.newest
   while (at !== null && at >= range.first && at >= range.oldest && found.length < range.max) {
     found.push(at)
-    at = slots.upTo(at - 1)
+    at = slots.upTo(at - 1, range.first)
   }
   return found.reverse()
 }
@@ -274,7 +274,7 @@ const without = (
   let at = last
   while (at !== null && at >= first && rows.length < max) {
     rows.push(one(slots, at, reason))
-    at = slots.upTo(at - 1)
+    at = slots.upTo(at - 1, first)
   }
   if (at !== null && at >= first) {
     rows.push({ at: first, lastAt: at, count: slots.count(first, at), nominalAt: null, reason })

@@ -147,9 +147,9 @@ const inside = (pattern: Slots, set: InstantSet): Slots => {
     }
     return null
   }
-  const upTo = (instant: number): number | null => {
+  const upTo = (instant: number, from = -Infinity): number | null => {
     let at = pattern.upTo(instant)
-    for (let crossed = 0; at !== null && crossed < windowsMax; crossed++) {
+    for (let crossed = 0; at !== null && at >= from && crossed < windowsMax; crossed++) {
       if (isOpen(set, at)) return at
       const closed = previousChange(set, at)
       if (closed === null) return null
@@ -201,7 +201,7 @@ const plus = (at: number | null, millis: number): number | null => (at === null 
 /** The same later by so much. */
 const shifted = (slots: Slots, millis: number): Slots => ({
   after: (instant, until = Infinity) => plus(slots.after(instant - millis, until - millis), millis),
-  upTo: (instant) => plus(slots.upTo(instant - millis), millis),
+  upTo: (instant, from = -Infinity) => plus(slots.upTo(instant - millis, from - millis), millis),
   count: (first, last) => slots.count(first - millis, last - millis),
   nominalOf: (at) => slots.nominalOf(at - millis),
 })

@@ -10,12 +10,12 @@ import { spanAt, type Zone } from "./Zone.ts"
 export const rollDaysMax = 31
 
 /** Instants a day that a schedule may have whose instants move. */
-export const perDayMax = 48
+export const perDayMax = 24
 
 // A day of local time may have 25 hours and more.
 const reachMillis = (rollDaysMax + 2) * 86_400_000
 
-// Instants that one search looks at: of 48 a day, a hundred days.
+// Instants that one search looks at: of 24 a day, two hundred days.
 const lookedMax = 5000
 
 /** Where instants move, and the part of a closed set of them that has nowhere to go. */
@@ -27,21 +27,21 @@ export const rolled = (
   const ahead = forward ? reachMillis : 0
   const behind = reachMillis - ahead
 
-  const after = (instant: number): number | null => {
+  const after = (instant: number, until = Infinity): number | null => {
     let best: number | null = null
     let at = pattern.after(instant - ahead)
     for (let looked = 0; at !== null && looked < lookedMax; looked++) {
-      if (best !== null && at - behind >= best) break
+      if (at - behind >= Math.min(best ?? Infinity, until + 1)) break
       const to = landing(at)
       if (to !== null && to > instant && (best === null || to < best)) best = to
       at = pattern.after(at)
     }
     return best
   }
-  const upTo = (instant: number): number | null => {
+  const upTo = (instant: number, from = -Infinity): number | null => {
     let best: number | null = null
     let at = pattern.upTo(instant + behind)
-    for (let looked = 0; at !== null && looked < lookedMax; looked++) {
+    for (let looked = 0; at !== null && at + ahead >= from && looked < lookedMax; looked++) {
       if (best !== null && at + ahead <= best) break
       const to = landing(at)
       if (to !== null && to <= instant && (best === null || to > best)) best = to
@@ -74,9 +74,17 @@ export const rolled = (
   }
 }
 
-const landingOf =
-  (open: InstantSet, clock: Zone, forward: boolean) =>
-  (at: number): number | null => {
+/** Where an instant lands. One step asks about the same ones several times, so the answers are kept as long. */
+const landingOf = (open: InstantSet, clock: Zone, forward: boolean) => {
+  const known = new Map<number, number | null>()
+  return (at: number): number | null => {
+    const kept = known.get(at)
+    if (kept !== undefined) return kept
+    const to = land(at)
+    known.set(at, to)
+    return to
+  }
+  function land(at: number): number | null {
     const first = open(at)
     if (first.isOpen) return at
     const second = Math.floor(at / 1000)
@@ -91,6 +99,7 @@ const landingOf =
     }
     return null
   }
+}
 
 /** Those of `closed` that land nowhere. */
 const lost = (closed: Slots, landing: (at: number) => number | null): Slots => {
@@ -108,7 +117,8 @@ const lost = (closed: Slots, landing: (at: number) => number | null): Slots => {
   }
   return {
     after,
-    upTo: (instant) => search(closed.upTo(instant), (at) => closed.upTo(at - 1)),
+    upTo: (instant, from = -Infinity) =>
+      search(closed.upTo(instant, from), (at) => (at < from ? null : closed.upTo(at - 1, from))),
     count: (first, last) => {
       let count = 0
       for (let at: number | null = first; at !== null && at <= last && count < countMax; count++)

@@ -14,8 +14,8 @@ export type ParsedTrigger = (
 export interface Slots {
   /** The first one after `instant`; nothing behind `until` is looked for. */
   readonly after: (instant: number, until?: number) => number | null
-  /** The last one not after `instant`. */
-  readonly upTo: (instant: number) => number | null
+  /** The last one not after `instant`; nothing before `from` is looked for. */
+  readonly upTo: (instant: number, from?: number) => number | null
   /** For how many of the pattern those from `first` to `last` stand, both of these among them. */
   readonly count: (first: number, last: number) => number
   /** The newest instant of the pattern that this one stands for, and of how many. */
