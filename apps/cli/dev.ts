@@ -107,6 +107,14 @@ const print = (event: EngineEvent): void => {
       )
     case "leaseLost":
       return line("red", "!", `This node lost its lease; its runs were stopped and start again elsewhere`)
+    case "zoneData":
+      return line(
+        "yellow",
+        "!",
+        `${event.scheduleId}: its next start was computed with other zone data (${event.stored}; here ${event.own})${
+          event.before === null || event.before === event.after ? "" : `, it was ${timeOf(event.before)}`
+        }${event.after === null ? "" : `, next ${timeOf(event.after)}`}`,
+      )
     case "trouble":
       return line("red", "!", `Cannot ${event.doing}: ${plain(event.error, 500)}`)
   }

@@ -21,6 +21,7 @@ import { guardProcess } from "./guard.ts"
 import { makeHandlers } from "./handlers.ts"
 import { checkInput } from "./input.ts"
 import type { Job } from "./job.ts"
+import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
 import { checkSend, refuse, type SendOptions } from "./send.ts"
 
@@ -100,6 +101,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
     pollMillis: project.pollMillis,
     retentionMillis: project.retentionMillis,
     identity: { host: hostname(), pid: process.pid, runtime: runtimeName() },
+    zones: { version: zoneDataVersion(process.versions) },
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
   }).pipe(
     Layer.provideMerge(Layer.mergeAll(layerInline(handlers), Notifier.layerLocal, project.storage.layer)),

@@ -47,3 +47,11 @@ export interface Calendar {
   readonly zone: string
   readonly rule: CalendarRule
 }
+
+/** The names of the calendars that a rule names, at any depth. */
+export const calendarsNamed = (rule: CalendarRule): ReadonlyArray<string> => {
+  if ("calendar" in rule) return [rule.calendar]
+  if ("union" in rule) return rule.union.flatMap(calendarsNamed)
+  if ("intersection" in rule) return rule.intersection.flatMap(calendarsNamed)
+  return "minus" in rule ? rule.minus.flatMap(calendarsNamed) : []
+}

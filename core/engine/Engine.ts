@@ -8,27 +8,28 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import { InvalidSchedule, type StoreError } from "../domain/Errors.ts"
+import type { InvalidInput, InvalidSchedule, StoreError } from "../domain/Errors.ts"
 import { makeIds } from "../domain/Ids.ts"
 import type { NewSchedule, ScheduleRow } from "../domain/Schedule.ts"
 import { type Events, makeEvents } from "../observe/Event.ts"
 import type { Executor } from "../ports/Executor.ts"
 import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
-import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
+import { RunStore, ScheduleStore, type Store } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import { makeDispatcher } from "../run/Dispatcher.ts"
 import { type EnqueueError, makeEnqueue, newRuns, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
-import { parseCronTrigger } from "../trigger/CronFields.ts"
-import { firstAt, type ParsedTrigger } from "../trigger/Occurrences.ts"
 import { makePlanner } from "../trigger/Planner.ts"
+import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
 import type { EngineConfig } from "./EngineConfig.ts"
 import { makeMembership } from "./Membership.ts"
 import { makeOperate, type Operate } from "./Operate.ts"
+import { saveCalendars } from "./SavedCalendars.ts"
+import { saveSchedules } from "./SavedSchedules.ts"
 
 /** What can be asked of a running engine. */
 export interface EngineService {
@@ -67,7 +68,7 @@ export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/co
   /** Starts an engine with the layer's scope. */
   static readonly layer = (
     config: EngineConfig,
-  ): Layer.Layer<Engine, StoreError | InvalidSchedule, Store | Executor | Notifier> =>
+  ): Layer.Layer<Engine, StoreError | InvalidInput | InvalidSchedule, Store | Executor | Notifier> =>
     Layer.effect(
       Engine,
       Effect.suspend(() => {
@@ -88,7 +89,11 @@ const lastWritesMillis = 5000
 const makeEngine = (
   config: EngineConfig,
   events: Events,
-): Effect.Effect<EngineService, StoreError | InvalidSchedule, Store | Executor | Notifier | Scope.Scope> =>
+): Effect.Effect<
+  EngineService,
+  StoreError | InvalidInput | InvalidSchedule,
+  Store | Executor | Notifier | Scope.Scope
+> =>
   Effect.gen(function* () {
     const store = yield* RunStore
     const scheduleStore = yield* ScheduleStore
@@ -142,24 +147,29 @@ const makeEngine = (
     })
     const enqueue = yield* makeEnqueue({ book: config.book, ids })
 
-    yield* saveSchedules(config.schedules)
-    const runsOf = (schedule: ScheduleRow, nominalAt: number, late: boolean) =>
+    const zones = config.zones ?? { version: null }
+    const calendars = yield* saveCalendars(config.calendars ?? [])
+    const parse = makeParseTrigger(zones, calendars.book)
+    yield* saveSchedules(config.schedules, { zones, calendars, parse }, events)
+    const runsOf = (schedule: ScheduleRow, { at, nominalAt }: Placed, late: boolean) =>
       Result.map(
-        newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: nominalAt }, now()),
+        newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: at }, now()),
         (rows) =>
           rows.map((row) => ({
             ...row,
-            nominalAt,
+            nominalAt: nominalAt ?? at,
             // What comes late makes way for what is on time.
             priority: late ? Math.max(row.priority - 1, -priorityMax) : row.priority,
             scheduleId: row.job === schedule.job ? schedule.id : null,
           })),
       )
     const operate = yield* makeOperate({
-      runsOf: (schedule, nominalAt) => runsOf(schedule, nominalAt, false),
-      parse: parsedTrigger,
+      runsOf: (schedule, at) => runsOf(schedule, { at, nominalAt: null }, false),
+      parse,
     })
     const planner = yield* makePlanner({
+      zones,
+      parse,
       pollMillis: config.pollMillis,
       events,
       onTrouble,
@@ -249,34 +259,8 @@ const makeEngine = (
     }
   })
 
+/** When a run is to start, and the pattern's instant that it is for, if that is another one. */
+type Placed = { readonly at: number; readonly nominalAt: number | null }
+
 const waitsForEnds = ({ trigger, overlap, catchUp }: NewSchedule): boolean =>
   trigger.kind === "after" || catchUp?.mode === "all" || !["skip", "allow"].includes(overlap)
-
-/** Saves the config's schedules and removes those that the config had before and has no longer. */
-const saveSchedules = (
-  schedules: ReadonlyArray<NewSchedule>,
-): Effect.Effect<void, StoreError | InvalidSchedule, ScheduleStore | StoreInfo> =>
-  Effect.gen(function* () {
-    const store = yield* ScheduleStore
-    const info = yield* StoreInfo
-    const now = yield* info.now
-    const rows = []
-    for (const schedule of schedules) {
-      const trigger = yield* Effect.fromResult(parsedTrigger(schedule))
-      rows.push({ ...schedule, cursor: now - 1, nextAt: firstAt(trigger, now, now), zoneData: null })
-    }
-    for (let from = 0; from < rows.length; from += 1000)
-      yield* store.putSchedules(rows.slice(from, from + 1000))
-    const wanted = new Set(schedules.map(({ id }) => id))
-    const gone = (yield* store.schedules()).filter(({ id, fromConfig }) => fromConfig && !wanted.has(id))
-    for (let from = 0; from < gone.length; from += 1000)
-      yield* store.deleteSchedules(gone.slice(from, from + 1000).map(({ id }) => id))
-  })
-
-const parsedTrigger = ({ id, trigger }: NewSchedule): Result.Result<ParsedTrigger, InvalidSchedule> => {
-  if (trigger.kind !== "cron") return Result.succeed(trigger)
-  return Result.mapBoth(parseCronTrigger(trigger), {
-    onSuccess: (parsed) => ({ ...trigger, cron: parsed }),
-    onFailure: (error) => error.within(`schedule "${id}"`),
-  })
-}

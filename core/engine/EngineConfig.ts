@@ -1,8 +1,10 @@
 // What an engine is told: its jobs and schedules, its size and its times. Values are checked where they are
 // written (the SDK, the Effect entry); here they have their defaults.
+import type { Calendar } from "../domain/Calendar.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { NewSchedule } from "../domain/Schedule.ts"
 import type { EngineEvent } from "../observe/Event.ts"
+import type { ZoneSource } from "../trigger/ZoneData.ts"
 import type { NodeIdentity } from "./Membership.ts"
 
 /** An engine's configuration; times in milliseconds. */
@@ -10,6 +12,8 @@ export interface EngineConfig {
   readonly book: JobBook
   /** The schedules of the config: saved at the start, and those that the config no longer has are removed. */
   readonly schedules: ReadonlyArray<NewSchedule>
+  /** The calendars of the config, saved and removed likewise; one that vanished stays while a schedule names it. */
+  readonly calendars?: ReadonlyArray<Calendar>
   /** How many runs at once. */
   readonly slots: number
   readonly leaseMillis: number
@@ -18,6 +22,8 @@ export interface EngineConfig {
   /** How long ended runs are kept; `null`: for ever. */
   readonly retentionMillis: number | null
   readonly identity: NodeIdentity
+  /** Whose zone data: absent, the host's, of a release that is not known. */
+  readonly zones?: ZoneSource
   /** Hears events from the very first one, also those of the start. */
   readonly onEvent?: (event: EngineEvent) => void
 }

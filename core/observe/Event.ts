@@ -28,6 +28,25 @@ export type EngineEvent =
       readonly count: number
       readonly reason: OccurrenceReason
     }
+  /**
+   * A schedule's next instant was computed with other zone data than this host has (release, fingerprint, offset), and
+   * what became of it. It counts once either way; a planner tells of each pair of data once.
+   */
+  | {
+      readonly kind: "zoneData"
+      readonly scheduleId: string
+      readonly stored: string
+      readonly own: string
+      readonly before: number | null
+      readonly after: number | null
+    }
+  /** At the start: a calendar of the config is new, another one, or gone; so many schedules have another next instant. */
+  | {
+      readonly kind: "calendar"
+      readonly name: string
+      readonly change: "added" | "changed" | "removed"
+      readonly schedules: number
+    }
   | { readonly kind: "log"; readonly run: Run; readonly line: string }
   | { readonly kind: "leaseLost"; readonly node: string }
   | { readonly kind: "trouble"; readonly doing: string; readonly error: string }

@@ -20,6 +20,7 @@ import {
   year,
 } from "./CronItem.ts"
 import type { Pattern } from "./WallTimes.ts"
+import type { Zone } from "./Zone.ts"
 import { parseZone } from "./ZoneName.ts"
 
 export type { Cron } from "./Cron.ts"
@@ -110,8 +111,14 @@ export const parseCron = (text: unknown, options: CronOptions = {}): Result.Resu
 }
 
 /** Reads what a stored trigger says. */
-export const parseCronTrigger = (trigger: CronTrigger): Result.Result<Cron, InvalidSchedule> =>
-  parseCron(trigger.expression, trigger)
+export const parseCronTrigger = (
+  trigger: CronTrigger,
+  find?: (name: string) => Zone | undefined,
+): Result.Result<Cron, InvalidSchedule> =>
+  Result.map(parseCron(trigger.expression, trigger), (cron) => {
+    const clock = find?.(trigger.zone)
+    return clock === undefined ? cron : Object.freeze({ ...cron, clock })
+  })
 
 /** A trigger of the kind `cron`. */
 export type CronTrigger = Extract<Trigger, { kind: "cron" }>

@@ -3,11 +3,14 @@
 // its reason, so that nothing is silent. What waits has no row yet: the cursor stands before it, and the step after
 // the end of the last run decides it. So a waiting instant is never lost with a process, and never started twice.
 // What calendars leave out gets its row when it passes, in the step that moves the cursor across it.
-import type { DueSchedule, Occurrence, OccurrenceReason } from "../domain/Schedule.ts"
+import type { DueSchedule, ScheduleRow } from "../domain/Schedule.ts"
+import { alone, type Decision, newestOf, one, rowsMax, without } from "./Decisions.ts"
 import { opensFrom } from "./InstantSet.ts"
 import { reasonOf } from "./Placement.ts"
-import { type ParsedTrigger, type Slots, slotsOf, type Timeline } from "./Slots.ts"
+import { type ParsedTrigger, slotsOf, type Timeline } from "./Slots.ts"
+import { handedOver } from "./ZoneData.ts"
 
+export { type Decision, rowsMax } from "./Decisions.ts"
 export type { ParsedTrigger } from "./Slots.ts"
 
 /** A missed instant older than this is not caught up, unless the schedule says otherwise: one day. */
@@ -22,19 +25,8 @@ export const lateMillis = 5000
 /** Instants that may wait for their turn with `queueAll`; of more, the newest wait. */
 export const queueMax = 1000
 
-/** Instants without a run that get a row each; older ones of the same step share a row that counts them. */
-export const rowsMax = 400
-
 /** Rows of one step: more are not stored in one call. */
 const stepRowsMax = 1000
-
-/** A decided instant, before it has a run. */
-export type Decision = Pick<Occurrence, "at" | "lastAt" | "count"> & {
-  /** The newest instant of the pattern that it stands for; `null`: the same as `at`. */
-  readonly nominalAt: number | null
-  /** `null`: it gets a run. */
-  readonly reason: OccurrenceReason | null
-}
 
 /** What to do with a due schedule. */
 export interface Plan {
@@ -65,10 +57,48 @@ export const firstAt = (trigger: ParsedTrigger, createdAt: number, now: number):
   }
 }
 
-/** Decides the instants after the schedule's cursor up to `now`, and where it stands then. */
-export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number): Plan => {
+/**
+ * The next instant of a schedule whose calendars have changed, behind all that is decided. `endedAt`: when its last
+ * run ended. A fixed delay that nothing has started yet is over at once.
+ */
+export const nextOf = (row: ScheduleRow, trigger: ParsedTrigger, endedAt: number | null): number | null => {
+  const { cursor, nextAt } = row
+  if (trigger.kind === "after") {
+    if (trigger.place?.closed !== "hold") return nextAt
+    const counted = endedAt === null ? cursor + 1 : endedAt + trigger.delayMillis
+    return ifBefore(opening(trigger, Math.max(counted, trigger.startsAt ?? counted)), trigger.endsAt)
+  }
+  const slots = slotsOf(trigger, row)
+  if (trigger.kind === "at")
+    return nextAt === null && cursor >= trigger.at ? null : slots.next(trigger.at - 1)
+  // What is named for the moment of the creation does not count, as in `firstAt`.
+  return slots.next(trigger.kind === "cron" && row.version === 1 ? cursor + 1 : cursor)
+}
+
+/** The next instant that would start a run, decided as skipped, with what calendars leave out before it. */
+export const planSkip = (row: ScheduleRow, trigger: ParsedTrigger): Plan | null => {
+  const { cursor, nextAt } = row
+  if (nextAt === null) return null
+  if (trigger.kind === "after") {
+    const decisions = [alone(nextAt, "skipped")]
+    const following = ifBefore(opening(trigger, nextAt + trigger.delayMillis), trigger.endsAt)
+    return step(row, { decisions, cursor: nextAt, nextAt: following })
+  }
+  const slots = slotsOf(trigger, row)
+  const from = trigger.kind === "at" ? trigger.at - 1 : Math.max(cursor, nextAt - 1)
+  const at = slots.after(from)
+  if (at === null) return null
+  const decisions = [one(slots, at, "skipped")]
+  return withLeftOut(row, { slots, from, made: step(row, { decisions, cursor: at, nextAt: slots.next(at) }) })
+}
+
+/**
+ * Decides the instants after the schedule's cursor up to `now`, and where it stands then. `foreign`: other zone data
+ * than those of the trigger named its next instant.
+ */
+export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number, foreign = false): Plan => {
   const left = (trigger.countMax ?? Number.POSITIVE_INFINITY) - schedule.runCount
-  const made = left <= 0 ? step(schedule, {}) : planAll(schedule, trigger, now)
+  const made = left <= 0 ? step(schedule, {}) : planAll(schedule, trigger, now, foreign)
   let runs = 0
   const last = made.decisions.findIndex(({ reason }) => reason === null && ++runs === left)
   // Behind the last run that it may have, the schedule is over.
@@ -77,12 +107,16 @@ export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number)
     : { ...made, decisions: made.decisions.slice(0, last + 1), nextAt: null, waitsUntil: null }
 }
 
-const planAll = (schedule: DueSchedule, trigger: ParsedTrigger, now: number): Plan => {
+/** Where the cursor stands when what comes from `at` on is left to the next step. */
+export const cursorBefore = (schedule: DueSchedule, trigger: ParsedTrigger, at: number): number =>
+  Math.max(schedule.cursor, trigger.kind === "after" ? at - 1 : slotsOf(trigger, schedule).settled(at - 1))
+
+const planAll = (schedule: DueSchedule, trigger: ParsedTrigger, now: number, foreign: boolean): Plan => {
   if (trigger.kind === "after") return planAfter(schedule, trigger, now)
   const { cursor, nextAt, waitsUntil } = schedule
   if (trigger.kind === "at" && (trigger.at > now || (nextAt === null && waitsUntil === null)))
     return step(schedule, { nextAt, waitsUntil })
-  const slots = slotsOf(trigger, schedule)
+  const slots = timelineOf(schedule, trigger, foreign)
   const from =
     trigger.kind === "at"
       ? trigger.at - 1
@@ -91,6 +125,19 @@ const planAll = (schedule: DueSchedule, trigger: ParsedTrigger, now: number): Pl
         : cursor
   const made = planFrom(schedule, trigger, { slots, from, now })
   return withLeftOut(schedule, { slots, from, made })
+}
+
+/** Its instants; one that other zone data named counts as it stands, but where calendars decide anew. */
+const timelineOf = (
+  schedule: DueSchedule,
+  trigger: Exclude<ParsedTrigger, { kind: "after" }>,
+  foreign: boolean,
+): Timeline => {
+  const own = slotsOf(trigger, schedule)
+  const { nextAt, zoneData } = schedule
+  if (!foreign || trigger.kind !== "cron" || nextAt === null || trigger.place !== undefined) return own
+  const slots = handedOver(own, trigger.cron, nextAt, zoneData ?? "")
+  return { ...own, ...slots, next: slots.after }
 }
 
 const planFrom = (
@@ -115,7 +162,7 @@ const planFrom = (
 
 /** The plan with rows for what calendars left out up to its cursor, and the cursor where the pattern has it. */
 const withLeftOut = (
-  schedule: DueSchedule,
+  schedule: ScheduleRow,
   { slots, from, made }: { readonly slots: Timeline; readonly from: number; readonly made: Plan },
 ): Plan => {
   const decisions = [...made.decisions]
@@ -219,7 +266,7 @@ const planAfter = (
   })
 }
 
-const step = (schedule: DueSchedule, made: Partial<Plan>): Plan => ({
+const step = (schedule: ScheduleRow, made: Partial<Plan>): Plan => ({
   decisions: [],
   nextAt: null,
   waitsUntil: null,
@@ -234,50 +281,3 @@ const opening = ({ place }: ParsedTrigger, at: number): number | null =>
 
 const ifBefore = (at: number | null, endsAt: number | undefined): number | null =>
   at === null || (endsAt !== undefined && at > endsAt) ? null : at
-
-const alone = (at: number, reason: OccurrenceReason | null): Decision => ({
-  at,
-  lastAt: at,
-  count: 1,
-  nominalAt: null,
-  reason,
-})
-
-const one = (slots: Slots, at: number, reason: OccurrenceReason | null): Decision => {
-  const { nominalAt, count } = slots.nominalOf(at)
-  return { at, lastAt: at, count, nominalAt: nominalAt === at ? null : nominalAt, reason }
-}
-
-/** The newest instants, at most `max` and none before `first` or `oldest`, in their order. */
-const newestOf = (
-  slots: Slots,
-  range: { readonly first: number; readonly newest: number; readonly oldest: number; readonly max: number },
-): ReadonlyArray<number> => {
-  const found: Array<number> = []
-  let at: number | null = range.newest
-  while (at !== null && at >= range.first && at >= range.oldest && found.length < range.max) {
-    found.push(at)
-    at = slots.upTo(at - 1, range.first)
-  }
-  return found.reverse()
-}
-
-/** Rows for the instants from `first` to `last` that get no run: bounded, however many there are. */
-const without = (
-  slots: Slots,
-  first: number,
-  last: number | null,
-  reason: OccurrenceReason,
-  max = rowsMax,
-): ReadonlyArray<Decision> => {
-  const rows: Array<Decision> = []
-  let at = last
-  while (at !== null && at >= first && rows.length < max) {
-    rows.push(one(slots, at, reason))
-    at = slots.upTo(at - 1, first)
-  }
-  if (at !== null && at >= first) {
-    rows.push({ at: first, lastAt: at, count: slots.count(first, at), nominalAt: null, reason })
-  }
-  return rows.reverse()
-}

@@ -3,7 +3,7 @@
 // pattern it stands. Pure. Bounded by the windows that lie in between, and not by the instants in them, so that a
 // schedule of each second in a window that is closed for weeks costs no more than another.
 import * as Result from "effect/Result"
-import { InvalidInput } from "../domain/Errors.ts"
+import { InvalidSchedule } from "../domain/Errors.ts"
 import type { Closed, OccurrenceReason, Placement } from "../domain/Schedule.ts"
 import { quote } from "../domain/TimeSpan.ts"
 import type { CalendarBook, CalendarSet } from "./CalendarSet.ts"
@@ -34,17 +34,16 @@ export interface Place {
   readonly clock: Zone
 }
 
-/** The place of a schedule, or nothing when it has none. Refused, naming `field`: calendars that are not in the book. */
+/** The place of a schedule, or nothing when it has none. Refused: calendars that are not in the book. */
 export const placeOf = (
-  field: string,
   { id, trigger }: { readonly id: string; readonly trigger: Placement & { readonly zone?: string } },
   book: CalendarBook,
-): Result.Result<{ readonly place?: Place }, InvalidInput> =>
+): Result.Result<{ readonly place?: Place }, InvalidSchedule> =>
   Result.gen(function* () {
     const { only: onlyName, except: exceptName, closed = "skip", jitterMillis } = trigger
     if (onlyName === undefined && exceptName === undefined && jitterMillis === undefined) return {}
-    const only = yield* named(`${field}.only`, onlyName, book)
-    const except = yield* named(`${field}.except`, exceptName, book)
+    const only = yield* named("only", onlyName, book)
+    const except = yield* named("except", exceptName, book)
     const zone = trigger.zone === undefined ? undefined : zoneOf(trigger.zone)
     const clock = zone ?? only?.clock ?? except?.clock ?? (zoneOf("UTC") as Zone)
     const open = intersection([
@@ -59,13 +58,13 @@ const named = (
   field: string,
   name: string | undefined,
   book: CalendarBook,
-): Result.Result<CalendarSet | null, InvalidInput> => {
+): Result.Result<CalendarSet | null, InvalidSchedule> => {
   if (name === undefined) return Result.succeed(null)
   const found = book.get(name)
   if (found !== undefined) return Result.succeed(found)
   const reason = `there is no calendar ${quote(name)}`
   const next = "Add it to the calendars of the config, or correct the name."
-  return Result.fail(new InvalidInput({ field, reason, next }))
+  return Result.fail(new InvalidSchedule({ field, reason, next }))
 }
 
 /** A whole number below 2^32 that depends on every letter: FNV-1a, stirred so that ids with equal ends part. */

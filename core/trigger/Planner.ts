@@ -7,15 +7,15 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { InvalidInput, InvalidSchedule, StoreError, UnknownJob } from "../domain/Errors.ts"
 import type { NewRun } from "../domain/Run.ts"
-import type { DueSchedule, OccurrenceReason, Trigger } from "../domain/Schedule.ts"
-import type { Events } from "../observe/Event.ts"
+import type { DueSchedule, OccurrenceReason } from "../domain/Schedule.ts"
+import type { EngineEvent, Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
-import type { Cron } from "./Cron.ts"
-import { parseCronTrigger } from "./CronFields.ts"
-import { type Decision, isLate, type ParsedTrigger, plan } from "./Occurrences.ts"
+import { cursorBefore, type Decision, isLate, plan } from "./Occurrences.ts"
+import type { ParseTrigger } from "./Triggers.ts"
+import { disagree, makeZoneStamp, type ZoneSource } from "./ZoneData.ts"
 
 /** Plans. */
 export interface Planner {
@@ -38,9 +38,11 @@ const stepMax = 1000
 export const makePlanner = (options: {
   readonly runsOf: (
     schedule: DueSchedule,
-    nominalAt: number,
+    decision: Pick<Decision, "at" | "nominalAt">,
     late: boolean,
   ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
+  readonly zones: ZoneSource
+  readonly parse: ParseTrigger
   readonly pollMillis: number
   readonly events: Events
   readonly onTrouble: (doing: string, error: StoreError | UnknownJob | InvalidInput | InvalidSchedule) => void
@@ -52,13 +54,22 @@ export const makePlanner = (options: {
     const clock = yield* Clock.Clock
     const wanted = Latch.makeUnsafe(true)
     let closed = false
-    const triggers = new Map<string, Cron>()
+    const stamp = makeZoneStamp(options.zones)
+    const differences = onceAZone(options.events)
 
     /** The step of a due schedule. */
     const stepOf = Effect.fnUntraced(function* (schedule: DueSchedule, now: number) {
-      const trigger = yield* Effect.fromResult(parsed(schedule.trigger, triggers))
-      const made = plan(schedule, trigger, now)
+      const trigger = yield* Effect.fromResult(options.parse(schedule))
+      const clockOf = trigger.kind === "cron" ? trigger.cron.clock : null
+      const stored = schedule.nextAt ?? now
+      const own = clockOf === null ? null : stamp(clockOf, stored)
+      const foreign = disagree(schedule.zoneData, own)
+      const made = plan(schedule, trigger, now, foreign)
       let { cursor, nextAt, waitsUntil } = made
+      if (foreign && own !== null) {
+        const what = { scheduleId: schedule.id, stored: schedule.zoneData ?? "", own }
+        differences.tell({ kind: "zoneData", ...what, before: schedule.nextAt, after: nextAt })
+      }
       const runs: Array<NewRun> = []
       const occurrences: Array<Fire["occurrences"][number]> = []
       let lastRunId: string | null = null
@@ -66,9 +77,9 @@ export const makePlanner = (options: {
         let runId: string | null = null
         if (decision.reason === null) {
           const late = isLate(decision.at, now)
-          const rows = yield* Effect.fromResult(options.runsOf(schedule, decision.at, late))
+          const rows = yield* Effect.fromResult(options.runsOf(schedule, decision, late))
           if (runs.length > 0 && runs.length + rows.length > stepMax) {
-            cursor = Math.max(schedule.cursor, decision.at - 1)
+            cursor = cursorBefore(schedule, trigger, decision.at)
             nextAt = decision.at
             waitsUntil = null
             break
@@ -80,7 +91,8 @@ export const makePlanner = (options: {
       }
       const cancelRunId = made.cancelsLast ? schedule.lastRunId : null
       const place = { scheduleId: schedule.id, version: schedule.version, cursor, nextAt, waitsUntil }
-      return { ...place, cancelRunId, occurrences, runs, lastRunId, zoneData: null } satisfies Fire
+      const zoneData = clockOf === null ? null : stamp(clockOf, nextAt ?? now)
+      return { ...place, cancelRunId, occurrences, runs, lastRunId, zoneData } satisfies Fire
     })
 
     /** Stores steps and tells of them. */
@@ -196,22 +208,16 @@ const skipped = (scheduleId: string, decisions: ReadonlyArray<Decision>) => {
   return events.values()
 }
 
-/** Parses a stored trigger, once a text. */
-const parsed = (
-  trigger: Trigger,
-  cache: Map<string, Cron>,
-): Result.Result<ParsedTrigger, InvalidSchedule> => {
-  if (trigger.kind !== "cron") return Result.succeed(trigger)
-  // The text comes last: it is the only part that may hold a blank.
-  const name = [trigger.zone, trigger.gap, trigger.ambiguous, trigger.expression].join(" ")
-  const known = cache.get(name)
-  if (known !== undefined) return Result.succeed({ ...trigger, cron: known })
-  return Result.map(parseCronTrigger(trigger), (cron) => {
-    if (cache.size >= cacheMax) cache.clear()
-    cache.set(name, cron)
-    return { ...trigger, cron }
-  })
+/** Tells of differing zone data once for each pair of stamps: all schedules of a zone may share it. */
+const onceAZone = (events: Events) => {
+  const told = new Set<string>()
+  return {
+    tell: (event: Extract<EngineEvent, { kind: "zoneData" }>): void => {
+      const name = [event.stored, event.own].map((text) => text.slice(0, text.lastIndexOf(" "))).join(" ")
+      if (told.has(name) || told.size >= toldMax) return
+      told.add(name)
+      events.publish(event)
+    },
+  }
 }
-
-// Parsed expressions kept; most schedules share a few.
-const cacheMax = 10_000
+const toldMax = 1000

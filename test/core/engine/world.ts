@@ -15,6 +15,7 @@ import type { EngineEvent } from "../../../core/observe/Event.ts"
 import { Notifier } from "../../../core/ports/Notifier.ts"
 import { contextDriver } from "../../../core/ports/Store.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
+import type { ZoneSource } from "../../../core/trigger/ZoneData.ts"
 
 /** Where the clock of every world starts. */
 export const startAt = Date.UTC(2026, 0, 1)
@@ -104,6 +105,10 @@ export interface MemberOptions {
   readonly driver?: StoreDriver
   /** Default 5 s. */
   readonly leaseMillis?: number
+  /** Default 1 s; longer for tests of days. */
+  readonly pollMillis?: number
+  /** Its zone data; default the host's. */
+  readonly zones?: ZoneSource
 }
 
 /** A store, a clock, and engines over it. */
@@ -133,9 +138,10 @@ export const makeWorld = () => {
       schedules: options.schedules ?? [],
       slots: options.slots ?? 10,
       leaseMillis: options.leaseMillis ?? 5000,
-      pollMillis: 1000,
+      pollMillis: options.pollMillis ?? 1000,
       retentionMillis: null,
       identity: { host: "test", pid: 1, runtime: "test" },
+      ...(options.zones === undefined ? {} : { zones: options.zones }),
       onEvent: (event) => events.push(event),
     }).pipe(
       Layer.provide(layerInline(new Map(options.jobs.map(({ name }) => [name, work])))),

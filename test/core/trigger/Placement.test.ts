@@ -40,7 +40,7 @@ const parsed = (
     rule,
   }))
   const book = Result.getOrThrow(compileCalendars(calendars))
-  const place = Result.getOrThrow(placeOf("on", { id, trigger }, book))
+  const place = Result.getOrThrow(placeOf({ id, trigger }, book))
   const cron =
     trigger.kind === "cron"
       ? { cron: Result.getOrThrow(parseCron(trigger.expression, { zone: trigger.zone })) }
@@ -249,13 +249,9 @@ describe("the timeline of a pattern with calendars", () => {
   })
 
   test("refuses calendars that are not there", () => {
-    const made = placeOf(
-      'job "a".on',
-      { id: "a", trigger: cron("0 9 * * *", { except: "freeze" }) },
-      new Map(),
-    )
+    const made = placeOf({ id: "a", trigger: cron("0 9 * * *", { except: "freeze" }) }, new Map())
     expect(Result.getOrThrow(Result.flip(made))).toMatchObject({
-      field: 'job "a".on.except',
+      field: "except",
       reason: 'there is no calendar "freeze"',
     })
   })
