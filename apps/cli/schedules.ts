@@ -2,10 +2,13 @@
 import * as Result from "effect/Result"
 import type { Occurrence, ScheduleRow } from "../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
-import type { Cron } from "../../core/trigger/Cron.ts"
-import { parseCronTrigger } from "../../core/trigger/CronFields.ts"
 import { describe } from "../../core/trigger/Describe.ts"
+import { decodeCalendar } from "../../core/engine/SavedCalendars.ts"
+import { type CalendarBook, compileCalendars } from "../../core/trigger/CalendarSet.ts"
+import { type PlacedTrigger, previewPlaced } from "../../core/trigger/PlacedPreview.ts"
 import { preview } from "../../core/trigger/Preview.ts"
+import { type ParsedTrigger } from "../../core/trigger/Slots.ts"
+import { makeParseTrigger } from "../../core/trigger/Triggers.ts"
 import { explainRun } from "./explain.ts"
 import { dateOf, fromNow, plain, printFields, printRows, spanOf, utcOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
@@ -63,8 +66,10 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
   const now = await store.now()
   const [last] = row.lastRunId === null ? [] : await store.get([row.lastRunId])
   const occurrences = await store.occurrences({ scheduleId: row.id, limit: occurrencesShown })
-  const cron = row.trigger.kind === "cron" ? Result.getOrThrow(parseCronTrigger(row.trigger)) : undefined
-  const next = nextOf(row, cron)
+  const book = await bookOf(store)
+  const trigger = Result.getOrThrow(makeParseTrigger({ version: null }, book)(row))
+  const cron = trigger.kind === "cron" ? trigger.cron : undefined
+  const next = nextOf(row, trigger)
   if (flags.output !== undefined && flags.output !== "table") {
     const instants = next.map(({ at, notes }) => ({ at: utcOf(at), notes }))
     printRows(flags, [{ ...row, next: instants, lastRun: last ?? null, occurrences }], {})
@@ -75,6 +80,7 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
     job: row.job,
     starts: triggerText(row.trigger),
     ...(cron === undefined ? {} : { "in words": describe(cron), zone: cron.zone }),
+    ...placementFields(trigger),
     overlap: row.overlap,
     state: row.pausedAt === null ? "active" : `paused since ${dateOf(row.pausedAt)}`,
     decided: `all instants up to ${dateOf(row.cursor)}`,
@@ -95,6 +101,29 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
   if (occurrences.length > 0) printRows({}, occurrences, occurrenceColumns)
 }
 
+/** The calendars of a store, compiled. */
+export const bookOf = async (store: StoreDriver): Promise<CalendarBook> =>
+  Result.getOrThrow(
+    compileCalendars((await store.calendars()).map((row) => Result.getOrThrow(decodeCalendar(row)))),
+  )
+
+const placementFields = ({ place }: ParsedTrigger): Readonly<Record<string, string>> => {
+  if (place === undefined) return {}
+  const { only, except, closed, offsetMillis } = place
+  const fates = {
+    skip: "left out",
+    hold: "held until it opens",
+    next: "moved to the next open day",
+    previous: "moved to the previous open day",
+  }
+  return {
+    ...(only === null ? {} : { only: `in calendar ${plain(only.name)}` }),
+    ...(except === null ? {} : { except: `in calendar ${plain(except.name)}` }),
+    ...(only === null && except === null ? {} : { closed: fates[closed] }),
+    ...(offsetMillis === 0 ? {} : { jitter: `each start ${spanOf(offsetMillis)} later` }),
+  }
+}
+
 const occurrenceColumns = {
   at: (row: Occurrence) => dateOf(row.at),
   became: (row: Occurrence) => row.runId ?? `${row.reason}${row.count > 1 ? ` (${row.count} instants)` : ""}`,
@@ -109,9 +138,18 @@ const nothing = ({ pausedAt, trigger }: ScheduleRow): string =>
       : "nothing comes any more"
 
 /** The instants to come, as far as they are known now: the stored one, and what the trigger says after it. */
-const nextOf = ({ trigger, nextAt, pausedAt }: ScheduleRow, cron: Cron | undefined): ReadonlyArray<Next> => {
+const nextOf = (row: ScheduleRow, trigger: ParsedTrigger): ReadonlyArray<Next> => {
+  const { nextAt, pausedAt } = row
   if (nextAt === null || pausedAt !== null) return []
-  if (cron !== undefined) {
+  if (trigger.place !== undefined && trigger.kind !== "after") {
+    const zone = trigger.place.clock.name
+    return previewPlaced(trigger as PlacedTrigger, row, nextAt - 1, nextShown).map((each) => ({
+      ...each,
+      local: `${each.local} ${zone}`,
+    }))
+  }
+  if (trigger.kind === "cron") {
+    const { cron } = trigger
     return preview(cron, nextAt - 1, nextShown).map((each) => ({
       ...each,
       local: `${each.local} ${cron.zone}`,

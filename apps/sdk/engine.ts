@@ -96,6 +96,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
   const layer = Engine.layer({
     book: project.book,
     schedules: project.schedules,
+    calendars: project.calendars,
     slots: project.slots,
     leaseMillis: project.leaseMillis,
     pollMillis: project.pollMillis,

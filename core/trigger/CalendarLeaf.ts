@@ -165,9 +165,9 @@ const readSpan = (field: string, span: CalendarSpan, clock: Zone): Read<readonly
 
 /** An instant with an offset, a wall time of the zone, or a date, which means where that day begins. */
 const readInstant = (field: string, text: string, clock: Zone): Read<number> => {
-  const [, date, time = "00:00"] = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d)?))?$/.exec(String(text)) ?? []
+  const [, date, time = "00:00"] = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d)?))?$/.exec(text) ?? []
   if (date === undefined) {
-    const instant = parseInstant(field, String(text))
+    const instant = parseInstant(field, text)
     if (Result.isSuccess(instant) && Math.abs(instant.success) < rangeMillis) return instant
   }
   const day = date === undefined ? undefined : dayOf(date)

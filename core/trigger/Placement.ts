@@ -45,7 +45,7 @@ export const placeOf = (
     const only = yield* named("only", onlyName, book)
     const except = yield* named("except", exceptName, book)
     const zone = trigger.zone === undefined ? undefined : zoneOf(trigger.zone)
-    const clock = zone ?? only?.clock ?? except?.clock ?? (zoneOf("UTC") as Zone)
+    const clock = zone ?? only?.clock ?? except?.clock ?? utc
     const open = intersection([
       ...(only === null ? [] : [only.set]),
       ...(except === null ? [] : [complement(except.set)]),
@@ -75,6 +75,8 @@ const hashOf = (id: string): number => {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >>> 0
 }
+
+const utc = zoneOf("UTC") as Zone
 
 /** Why an instant of the pattern is closed; `null` when it is open. */
 export const reasonOf = ({ only, except }: Place, at: number): OccurrenceReason | null =>
