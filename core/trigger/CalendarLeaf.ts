@@ -145,7 +145,7 @@ const readWeek = (
 
 const readTime = (field: string, text: string): Read<number> => {
   const [, hour = 99, minute = 0, second = 0] =
-    /^(\d\d):(\d\d)(?::(\d\d))?$/.exec(String(text))?.map((part) => Number(part ?? 0)) ?? []
+    /^(\d\d):(\d\d)(?::(\d\d))?$/.exec(text)?.map((part) => Number(part ?? 0)) ?? []
   const time = hour * 3600 + minute * 60 + second
   return minute < 60 && second < 60 && time <= daySeconds
     ? Result.succeed(time)

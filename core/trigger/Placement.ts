@@ -18,7 +18,7 @@ import {
   previousChange,
 } from "./InstantSet.ts"
 import { rolled } from "./Rolled.ts"
-import { countMax, itself, type Slots, type Timeline } from "./Slots.ts"
+import { countMax, itself, type Slots, type Timeline } from "./PatternSlots.ts"
 import { type Zone, zoneOf } from "./Zone.ts"
 
 /** A schedule's calendars and its share of the jitter, made by `placeOf`. */

@@ -3,7 +3,7 @@
 // pattern of a month on one side, so schedules of more than `perDayMax` instants a day are refused when saved.
 import { daySeconds } from "./Civil.ts"
 import { type InstantSet, instantOf } from "./InstantSet.ts"
-import { countMax, itself, type Slots } from "./Slots.ts"
+import { countMax, itself, type Slots } from "./PatternSlots.ts"
 import { spanAt, type Zone } from "./Zone.ts"
 
 /** An instant moves by at most so many days. */
