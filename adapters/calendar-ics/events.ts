@@ -241,7 +241,7 @@ const readRule = (field: string, recur: ICAL.Recur): Read<Recurrence> =>
       freq,
       interval,
       count: count ?? null,
-      weekStart: (recur.wkst as number) - 1,
+      weekStart: recur.wkst - 1,
       months: numbers("BYMONTH"),
       monthDays: numbers("BYMONTHDAY"),
       yearDays: numbers("BYYEARDAY"),

@@ -77,8 +77,7 @@ const changesOf = ({ set }: CalendarSet, from: number, count: number): ReadonlyA
 const show = async (store: StoreDriver, name: string, flags: Flags): Promise<void> => {
   const each = (await bookOf(store)).get(name)
   const row = (await store.calendars()).find((calendar) => calendar.name === name)
-  if (each === undefined || row === undefined)
-    throw notFound("calendar", name)
+  if (each === undefined || row === undefined) throw notFound("calendar", name)
   const now = await store.now()
   const line = lineOf(each, await store.schedules(), now)
   const changes = changesOf(each, now, changesShown)

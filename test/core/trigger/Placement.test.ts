@@ -176,7 +176,7 @@ const sample = (random: Random, modes: ReadonlyArray<Closed>) => {
     random() < 0.25
       ? every(pick(moves ? [2 * hour, 5 * hour] : [10 * minute, hour, 5 * hour]), placement)
       : { ...cron(pick(expressions), placement), zone }
-  const made = parsed(trigger as Trigger, { open: pick(rules), freeze: pick(blackouts) }, { zone })
+  const made = parsed(trigger, { open: pick(rules), freeze: pick(blackouts) }, { zone })
   return { trigger: made as Placed, zone, place: made.place ?? expect.unreachable() }
 }
 
