@@ -25,6 +25,7 @@ const codeOf: Readonly<Record<string, number>> = {
   UnknownJob: exitCodes.usage,
   DuplicateName: exitCodes.usage,
   DependencyCycle: exitCodes.usage,
+  InvalidFlow: exitCodes.usage,
   NotFound: exitCodes["not found"],
   StoreInUse: exitCodes.conflict,
   StoreUnusable: exitCodes.unreachable,

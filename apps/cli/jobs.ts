@@ -82,6 +82,13 @@ export const jobCommands: Readonly<Record<string, Command>> = {
         became: (row: Occurrence) =>
           row.runId ?? `${row.reason}${row.count > 1 ? ` (${row.count} instants)` : ""}`,
         late: (row: Occurrence) => spanOf(Math.max(0, row.decidedAt - row.at)),
+        // What the schedule said at that time, which may not be what it says now.
+        by: (row: Occurrence) =>
+          [
+            row.trigger === null ? "-" : triggerText(JSON.parse(row.trigger) as Trigger),
+            ...(row.nominalAt === null ? [] : [`for ${dateOf(row.nominalAt)}`]),
+            ...(row.zoneData === null ? [] : [`zone data ${row.zoneData.split(" ")[0]}`]),
+          ].join(", "),
       })
     },
   ),

@@ -10,6 +10,7 @@ import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
 import { jobCommands } from "./jobs.ts"
 import type { Command } from "./open.ts"
+import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
 
@@ -24,6 +25,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...jobCommands,
   ...scheduleCommands,
   ...calendarCommands,
+  ...operateCommands,
   ...deadCommands,
   ...cronCommands,
 }
@@ -44,6 +46,11 @@ const options = {
   ambiguous: { type: "string" },
   n: { type: "string", short: "n" },
   from: { type: "string" },
+  to: { type: "string" },
+  max: { type: "string" },
+  note: { type: "string" },
+  order: { type: "string" },
+  "dry-run": { type: "boolean" },
   "fast-forward": { type: "string" },
   "run-handlers": { type: "boolean" },
 } as const

@@ -22,6 +22,11 @@ export interface Flags {
   readonly ambiguous?: string
   readonly n?: string
   readonly from?: string
+  readonly to?: string
+  readonly note?: string
+  readonly max?: string
+  readonly order?: string
+  readonly "dry-run"?: boolean
   readonly "fast-forward"?: string
   readonly "run-handlers"?: boolean
 }

@@ -12,6 +12,7 @@ import { makeParseTrigger } from "../../core/trigger/Triggers.ts"
 import { explainRun } from "./explain.ts"
 import { dateOf, fromNow, plain, printFields, printRows, spanOf, utcOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
+import { UsageError } from "./errors.ts"
 import { type Command, type Flags, notFound, only, storeCommand } from "./open.ts"
 
 const nextShown = 5
@@ -31,14 +32,16 @@ export const scheduleCommands: Readonly<Record<string, Command>> = {
     async (store, args, flags) => show(store, await find(store, only(args, "schedule's id")), flags),
   ),
   "schedule pause": storeCommand(
-    "schedule pause ID",
+    "schedule pause ID [--note TEXT]",
     "start nothing more; instants of the pause are not caught up",
-    async (store, args) => setPaused(store, only(args, "schedule's id"), true),
+    async (store, args, flags) => setPaused(store, only(args, "schedule's id"), true, flags.note),
   ),
   "schedule resume": storeCommand("schedule resume ID", "go on from now", async (store, args) =>
     setPaused(store, only(args, "schedule's id"), false),
   ),
 }
+
+const noteMax = 512
 
 const find = async (store: StoreDriver, id: string): Promise<ScheduleRow> => {
   const row = (await store.schedules()).find((each) => each.id === id)
@@ -46,10 +49,12 @@ const find = async (store: StoreDriver, id: string): Promise<ScheduleRow> => {
   return row
 }
 
-const setPaused = async (store: StoreDriver, id: string, paused: boolean): Promise<void> => {
+const setPaused = async (store: StoreDriver, id: string, paused: boolean, note?: string): Promise<void> => {
+  if (note !== undefined && note.length > noteMax)
+    throw new UsageError(`--note has ${note.length} characters, which is more than ${noteMax}`)
   const { pausedAt } = await find(store, id)
   const isSo = (pausedAt !== null) === paused
-  if (!isSo && !(await store.pauseSchedule(id, paused))) throw notFound("schedule", id)
+  if (!isSo && !(await store.pauseSchedule(id, paused, note ?? null))) throw notFound("schedule", id)
   const after = await find(store, id)
   const since = after.pausedAt === null ? "" : ` since ${dateOf(after.pausedAt)}`
   console.error(
@@ -81,8 +86,12 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
     starts: triggerText(row.trigger),
     ...(cron === undefined ? {} : { "in words": describe(cron), zone: cron.zone }),
     ...placementFields(trigger),
+    ...(row.zoneData === null ? {} : { "zone data": row.zoneData }),
     overlap: row.overlap,
-    state: row.pausedAt === null ? "active" : `paused since ${dateOf(row.pausedAt)}`,
+    state:
+      row.pausedAt === null
+        ? "active"
+        : `paused since ${dateOf(row.pausedAt)}${row.pausedNote === null ? "" : `: ${row.pausedNote}`}`,
     decided: `all instants up to ${dateOf(row.cursor)}`,
     "last run":
       last === undefined

@@ -11,6 +11,7 @@ import { InvalidInput, NotFound, UnknownJob } from "../../core/domain/Errors.ts"
 import { decodePayload, encodePayload } from "../../core/domain/Payload.ts"
 import { isFinal, type Run } from "../../core/domain/Run.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import type { Backfilled } from "../../core/engine/Backfill.ts"
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { Notifier } from "../../core/ports/Notifier.ts"
@@ -23,8 +24,10 @@ import { checkInput } from "./input.ts"
 import type { Job } from "./job.ts"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
+import { type BackfillOptions, checkBackfill } from "./backfill.ts"
 import { checkSend, refuse, type SendOptions } from "./send.ts"
 
+export type { BackfillOptions } from "./backfill.ts"
 export type { SendOptions } from "./send.ts"
 
 /** A run that is in the store. */
@@ -56,6 +59,8 @@ export interface RunningEngine {
   readonly skipNext: (id: string) => Promise<Date | null>
   /** Starts a run of the schedule now, beside its instants; answers its id. Refused where its overlap forbids it. */
   readonly runNow: (id: string) => Promise<string>
+  /** Gives instants of the past that have no run theirs; with `dryRun`, only says which. Times as in `at()`. */
+  readonly backfill: (id: string, request: BackfillOptions) => Promise<Backfilled>
   /** Calls `listener` with all that happens until the returned function is called. */
   readonly on: (listener: (event: EngineEvent) => void) => () => void
   readonly load: EngineService["load"]
@@ -171,6 +176,11 @@ export const startProject = async (project: Project, options: StartOptions = {})
       if (answer.result === "created") return answer.runId
       const reason = `the last run of schedule "${id}" has not ended, and its overlap starts none beside it`
       throw new InvalidInput({ field: "schedule", reason, next: "Wait for its end, or cancel it." })
+    },
+    backfill: async (id, request) => {
+      const answer = await run(core.backfill(id, Result.getOrThrow(checkBackfill(request))))
+      if (answer === undefined) throw notFound("schedule", id)
+      return answer
     },
     on: core.events.listen,
     load: core.load,

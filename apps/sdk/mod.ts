@@ -4,6 +4,7 @@ export {
   DependencyCycle,
   DuplicateName,
   EngineStopped,
+  InvalidFlow,
   InvalidInput,
   InvalidPayload,
   InvalidSchedule,
@@ -24,6 +25,7 @@ export type { CalendarRule, CalendarSpan, Weekday } from "../../core/domain/Cale
 export { calendar, type CalendarOptions, type CalendarPart, type CalendarSpec } from "./calendars.ts"
 export { type Config, defineConfig } from "./config.ts"
 export {
+  type BackfillOptions,
   engine,
   RunFailed,
   type RunningEngine,

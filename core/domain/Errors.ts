@@ -79,6 +79,21 @@ export class DependencyCycle extends Schema.TaggedError<DependencyCycle>()("Depe
   }
 }
 
+/**
+ * The steps of a flow make no graph. `nodes` are the ids that it is about, at most 20: the step, for a missing need
+ * also the name that is missing, and for a circle its path, each step needing the next one and the last the first
+ * (unless the circle is longer than 20).
+ */
+export class InvalidFlow extends Schema.TaggedError<InvalidFlow>()("InvalidFlow", {
+  ...refusal,
+  kind: Schema.Literals(["id", "duplicate", "rule", "self", "missing", "cycle", "limit"]),
+  nodes: Schema.Array(Schema.String),
+}) {
+  override get message(): string {
+    return text(this)
+  }
+}
+
 /** No run, dead letter or schedule of this id. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { ...refusal, id: Schema.String }) {
   override get message(): string {
@@ -150,6 +165,7 @@ export type Refusal =
   | UnknownJob
   | DuplicateName
   | DependencyCycle
+  | InvalidFlow
   | NotFound
   | EngineStopped
   | Overloaded

@@ -6,7 +6,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { InvalidInput, InvalidSchedule, StoreError } from "../domain/Errors.ts"
 import { makeIds } from "../domain/Ids.ts"
@@ -18,18 +17,20 @@ import { Notifier } from "../ports/Notifier.ts"
 import { RunStore, ScheduleStore, type Store } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import { makeDispatcher } from "../run/Dispatcher.ts"
-import { type EnqueueError, makeEnqueue, newRuns, type RunRequest } from "../run/Enqueue.ts"
+import { type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
 import { makePlanner } from "../trigger/Planner.ts"
 import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
+import { type Backfill, makeBackfill } from "./Backfill.ts"
 import type { EngineConfig } from "./EngineConfig.ts"
 import { makeMembership } from "./Membership.ts"
 import { makeOperate, type Operate } from "./Operate.ts"
 import { saveCalendars } from "./SavedCalendars.ts"
 import { saveSchedules } from "./SavedSchedules.ts"
+import { makeRunsOf } from "./ScheduledRuns.ts"
 
 /** What can be asked of a running engine. */
 export interface EngineService {
@@ -52,6 +53,8 @@ export interface EngineService {
   readonly runNow: Operate["runNow"]
   /** Decides the next instant as skipped. */
   readonly skipNext: Operate["skipNext"]
+  /** Gives instants of the past their runs. */
+  readonly backfill: Backfill
   /** The id of this engine's node. */
   readonly node: () => string
   /** Runs that it carries now, and its slots. */
@@ -80,8 +83,6 @@ export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/co
       }),
     )
 }
-
-const priorityMax = 1000
 
 // After the grace period: how long to wait for the store to take what is left.
 const lastWritesMillis = 5000
@@ -151,29 +152,17 @@ const makeEngine = (
     const calendars = yield* saveCalendars(config.calendars ?? [])
     const parse = makeParseTrigger(zones, calendars.book)
     yield* saveSchedules(config.schedules, { zones, calendars, parse }, events)
-    const runsOf = (schedule: ScheduleRow, { at, nominalAt }: Placed, late: boolean) =>
-      Result.map(
-        newRuns(config.book, ids, { job: schedule.job, input: schedule.input, dueAt: at }, now()),
-        (rows) =>
-          rows.map((row) => ({
-            ...row,
-            nominalAt: nominalAt ?? at,
-            // What comes late makes way for what is on time.
-            priority: late ? Math.max(row.priority - 1, -priorityMax) : row.priority,
-            scheduleId: row.job === schedule.job ? schedule.id : null,
-          })),
-      )
-    const operate = yield* makeOperate({
-      runsOf: (schedule, at) => runsOf(schedule, { at, nominalAt: null }, false),
-      parse,
-    })
+    const runsOf = makeRunsOf(config.book, ids, now)
+    const backfill = yield* makeBackfill({ runsOf, parse })
+    const operate = yield* makeOperate({ runsOf, parse })
     const planner = yield* makePlanner({
       zones,
       parse,
       pollMillis: config.pollMillis,
       events,
       onTrouble,
-      runsOf,
+      runsOf: (schedule, { at, nominalAt }, late) =>
+        runsOf(schedule, { nominalAt: nominalAt ?? at, dueAt: at, late }),
     })
 
     const unsubscribe = notifier.subscribe((hint) => {
@@ -251,6 +240,10 @@ const makeEngine = (
             notifier.publish({ kind: "schedules" })
           }),
         ),
+      backfill: (id, request) =>
+        Effect.tap(backfill(id, request), () =>
+          Effect.sync(() => notifier.publish({ kind: "runs", dueAt: 0 })),
+        ),
       drain: (graceMillis) =>
         Effect.suspend(() => {
           grace = graceMillis
@@ -258,9 +251,6 @@ const makeEngine = (
         }),
     }
   })
-
-/** When a run is to start, and the pattern's instant that it is for, if that is another one. */
-type Placed = { readonly at: number; readonly nominalAt: number | null }
 
 const waitsForEnds = ({ trigger, overlap, catchUp }: NewSchedule): boolean =>
   trigger.kind === "after" || catchUp?.mode === "all" || !["skip", "allow"].includes(overlap)

@@ -8,6 +8,7 @@ import type { OccurrenceReason, ScheduleRow } from "../domain/Schedule.ts"
 import { RunStore, ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import { planSkip } from "../trigger/Occurrences.ts"
 import type { ParsedTrigger } from "../trigger/Slots.ts"
+import type { RunsOf } from "./ScheduledRuns.ts"
 
 /** What became of "run now": `overlap` when its last run is alive, and the schedule starts none beside it. */
 export type RunNow =
@@ -30,10 +31,7 @@ const triesMax = 10
 
 /** Over the stores; `runsOf` makes the rows of a run, the last one its own. */
 export const makeOperate = (options: {
-  readonly runsOf: (
-    schedule: ScheduleRow,
-    nominalAt: number,
-  ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
+  readonly runsOf: RunsOf
   readonly parse: (schedule: ScheduleRow) => Result.Result<ParsedTrigger, InvalidSchedule>
 }): Effect.Effect<Operate, never, RunStore | ScheduleStore | StoreInfo> =>
   Effect.gen(function* () {
@@ -62,7 +60,7 @@ export const makeOperate = (options: {
         if (isAlive && row.overlap !== "allow" && row.overlap !== "cancelRunning")
           return { result: "overlap" }
         const at = (yield* info.now) + shift
-        const runs = yield* Effect.fromResult(options.runsOf(row, at))
+        const runs = yield* Effect.fromResult(options.runsOf(row, { nominalAt: at, dueAt: at, late: false }))
         const runId = (runs[runs.length - 1] as NewRun).id
         const cancelRunId = isAlive && row.overlap === "cancelRunning" ? row.lastRunId : null
         // A fixed delay counts from the end of this run.

@@ -10,11 +10,16 @@ export type ParsedTrigger = Patterned & { readonly place?: Place }
 
 /**
  * The instants of a trigger; a fixed delay has none but the one that follows a run. Where it has calendars or
- * jitter, instants of the pattern up to `cursor` are decided and stand for nothing any more.
+ * jitter, instants of the pattern up to `cursor` are decided and stand for nothing any more; where they move to
+ * another day, those before `since`, which is the creation when absent.
  */
 export const slotsOf = (
   trigger: Exclude<ParsedTrigger, { kind: "after" }>,
-  { createdAt, cursor }: { readonly createdAt: number; readonly cursor: number },
+  {
+    createdAt,
+    cursor,
+    since = createdAt,
+  }: { readonly createdAt: number; readonly cursor: number; readonly since?: number },
 ): Timeline => {
   const { place } = trigger
   if (place === undefined) return plain(within(trigger, patternOf(trigger, createdAt)))
@@ -23,7 +28,7 @@ export const slotsOf = (
     trigger.kind === "at"
       ? -Infinity
       : place.closed === "next" || place.closed === "previous"
-        ? createdAt
+        ? since
         : cursor + 1
   const startsAt = Math.max(first, trigger.startsAt ?? -Infinity)
   return placed(within({ ...trigger, startsAt }, patternOf(trigger, createdAt)), place)

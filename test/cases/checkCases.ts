@@ -3,6 +3,7 @@
 import * as Result from "effect/Result"
 import { between, type Cron, matches, nextAfter, previousBefore } from "../../core/trigger/Cron.ts"
 import { parseCron } from "../../core/trigger/CronFields.ts"
+import { type Check, check, type Problem, problem, tooSlow } from "./check.ts"
 
 interface Named {
   readonly id: string
@@ -41,48 +42,21 @@ export interface CronCases {
   readonly perf?: readonly PerfCase[]
 }
 
-/** One case that can be run; it answers with what is wrong, or with nothing. */
-export interface Check {
-  readonly id: string
-  readonly title: string
-  /** The zone that the process must have, where the case asks for one. */
-  readonly processTz: string | undefined
-  readonly run: () => Problem | undefined
-}
-export interface Problem {
-  readonly what: string
-  readonly expected: unknown
-  readonly got: unknown
-}
-
 /** All checks of a file, in its order. */
 export const checksOf = (cases: CronCases): Check[] => [
-  ...(cases.next ?? []).map((one) => check(one, () => checkNext(one))),
-  ...(cases.never ?? []).map((one) => check(one, () => checkNever(one))),
-  ...(cases.invalid ?? []).map((one) => check(one, () => checkInvalid(one))),
-  ...(cases.perf ?? []).map((one) => check(one, () => checkPerf(one))),
+  ...(cases.next ?? []).map((one) => cronCheck(one, () => checkNext(one))),
+  ...(cases.never ?? []).map((one) => cronCheck(one, () => checkNever(one))),
+  ...(cases.invalid ?? []).map((one) => cronCheck(one, () => checkInvalid(one))),
+  ...(cases.perf ?? []).map((one) => cronCheck(one, () => checkPerf(one))),
 ]
 
-const check = (one: Named, run: () => Problem | undefined): Check => ({
-  id: one.id,
-  title: one.title ?? one.name ?? one.why ?? String(one.expr),
-  processTz: one.processTz,
-  // A thrown error is a failure of its case and of no other.
-  run: () => {
-    try {
-      return run()
-    } catch (error) {
-      return { what: "it throws", expected: "an answer", got: String(error) }
-    }
-  },
-})
+const cronCheck = (one: Named, run: () => Problem | undefined): Check =>
+  check({ ...one, title: one.title ?? one.name ?? one.why ?? String(one.expr) }, run)
 
 const parse = (one: Named, expr = one.expr) =>
   parseCron(expr, one.tz === undefined ? {} : { zone: one.tz as string })
 const iso = (at: number | null | undefined): string | null =>
   at === null || at === undefined ? null : new Date(at).toISOString()
-const problem = (what: string, expected: unknown, got: unknown): Problem | undefined =>
-  JSON.stringify(expected) === JSON.stringify(got) ? undefined : { what, expected, got }
 
 const checkNext = (one: NextCase): Problem | undefined => {
   const parsed = parse(one)
@@ -176,17 +150,4 @@ const checkPerf = (one: PerfCase): Problem | undefined => {
       ? problem("next", null, got)
       : problem("next", true, typeof got === "string" && got !== "rejected")
   return wrong ?? tooSlow(one.limitMs, work)
-}
-
-/** Best of three, so that a pause of the machine does not count as ours. */
-const tooSlow = (limitMs: number, work: () => unknown): Problem | undefined => {
-  let best = Infinity
-  for (let round = 0; round < 3; round += 1) {
-    const start = performance.now()
-    work()
-    best = Math.min(best, performance.now() - start)
-  }
-  return best <= limitMs
-    ? undefined
-    : { what: "time", expected: `${limitMs} ms`, got: `${best.toFixed(1)} ms` }
 }

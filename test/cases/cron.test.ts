@@ -1,31 +1,16 @@
 // The shared cron cases, all of them, here and in processes of other zones; and the script that runs them.
-import { execFile } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "vitest"
 import { checksOf, type CronCases } from "./checkCases.ts"
+import { runScript } from "./runScript.ts"
 
 const file = fileURLToPath(new URL("../../../shared/cases/cron-cases.json", import.meta.url))
-const script = fileURLToPath(new URL("run.ts", import.meta.url))
 const present = existsSync(file)
 const cases: CronCases = present ? (JSON.parse(readFileSync(file, "utf8")) as CronCases) : {}
 if (!present) console.warn(`The shared cron cases are skipped: ${file} does not exist`)
-
-/** The script on this runtime: its lines, and its exit code. */
-const runScript = (
-  words: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<{ lines: string[]; code: number }> =>
-  new Promise((resolve) => {
-    const before = process.versions["deno"] === undefined ? [] : ["run", "-A"]
-    const options = { env: { ...process.env, ...env }, timeout: 60_000 }
-    execFile(process.execPath, [...before, script, ...words], options, (error, stdout) => {
-      const code = typeof error?.code === "number" ? error.code : error === null ? 0 : -1
-      resolve({ lines: stdout.trimEnd().split("\n"), code })
-    })
-  })
 
 describe.skipIf(!present)("the shared cron cases", () => {
   const checks = checksOf(cases)
@@ -45,7 +30,10 @@ describe.skipIf(!present)("the shared cron cases", () => {
     async (zone) => {
       const { lines, code } = await runScript([], { TZ: zone })
       expect(lines.at(-2)).toContain(`process zone ${zone}`)
-      expect(lines.at(-1)).toBe(`${checks.length} passed, 0 failed`)
+      // Beside them are cases of other files.
+      const [, passed, failed] = /^(\d+) passed, (\d+) failed$/.exec(lines.at(-1) ?? "") ?? []
+      expect(Number(passed)).toBeGreaterThanOrEqual(checks.length)
+      expect(failed).toBe("0")
       expect(code).toBe(0)
     },
     60_000,

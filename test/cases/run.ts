@@ -1,12 +1,14 @@
-// `npm run cases -- [DIR] [--runtime bun|deno]`: every `cron-cases.json` below DIR (default: the shared cases) is
-// checked; each failure is printed, and the last line is "N passed, M failed". Runs on Node, Bun and Deno, in the
-// process zone it is given; a case that asks for another process zone gets a process of its own.
+// `npm run cases -- [DIR] [--runtime bun|deno]`: every `cron-cases.json` and `dag-cases.json` below DIR (default: the
+// shared cases) is checked; each failure is printed, and the last line is "N passed, M failed". Runs on Node, Bun and
+// Deno, in the process zone it is given; a case that asks for another process zone gets a process of its own.
 import { spawnSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
-import { join, relative, resolve } from "node:path"
+import { basename, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
-import { type Check, checksOf, type CronCases } from "./checkCases.ts"
+import type { Check } from "./check.ts"
+import { checksOf, type CronCases } from "./checkCases.ts"
+import { type FlowCases, flowChecksOf } from "./checkFlows.ts"
 
 const script = fileURLToPath(import.meta.url)
 const root = resolve(script, "../../..")
@@ -40,7 +42,13 @@ const readArguments = (words: readonly string[]): Arguments | undefined => {
   return found
 }
 
-const filesBelow = (folder: string, name: string): string[] =>
+/** How the cases of a file become checks, by its name. */
+const readers = new Map<string, (cases: unknown) => Check[]>([
+  ["cron-cases.json", (cases) => checksOf(cases as CronCases)],
+  ["dag-cases.json", (cases) => flowChecksOf(cases as FlowCases)],
+])
+
+const filesBelow = (folder: string): string[] =>
   readdirSync(folder, { withFileTypes: true })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
@@ -48,8 +56,8 @@ const filesBelow = (folder: string, name: string): string[] =>
       if (entry.name === "node_modules") return []
       // A link may lead to a folder as well as to a file.
       if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true && !entry.isSymbolicLink())
-        return filesBelow(path, name)
-      return entry.name === name ? [path] : []
+        return filesBelow(path)
+      return readers.has(entry.name) ? [path] : []
     })
 
 const start = (command: string, before: readonly string[], rest: readonly string[], env = process.env) =>
@@ -112,24 +120,21 @@ const main = (words: readonly string[]): number => {
   }
   const { folder, runtime, processTz } = given
   if (runtime !== undefined && runtime !== here) return runElsewhere(runtime, [folder])
-  const files = existsSync(folder) ? filesBelow(folder, "cron-cases.json") : []
+  const files = existsSync(folder) ? filesBelow(folder) : []
   if (files.length === 0) {
-    console.error(`There is no cron-cases.json below ${folder}`)
+    console.error(`There is no ${[...readers.keys()].join(" or ")} below ${folder}`)
     return 2
   }
   const sum: Sum = { passed: 0, failed: 0 }
   const zones = new Set<string>()
   for (const file of files) {
-    const checks = checksOf(JSON.parse(readFileSync(file, "utf8")) as CronCases)
+    const checks = readers.get(basename(file))?.(JSON.parse(readFileSync(file, "utf8"))) ?? []
     for (const check of checks) if (check.processTz !== undefined) zones.add(check.processTz)
     const mine = checks.filter((check) => check.processTz === processTz)
     runChecks(relative(folder, file), mine, sum)
   }
   if (processTz === undefined) {
     for (const zone of zones) runInZone(folder, zone, sum)
-    for (const file of filesBelow(folder, "dag-cases.json")) {
-      console.log(`${relative(folder, file)}: flows are not there yet, so its cases are not counted`)
-    }
     const version = zoneDataVersion(process.versions) ?? "of a release that it does not tell"
     console.log(`${here} with zone data ${version}, process zone ${process.env["TZ"] ?? "of the host"}`)
   }

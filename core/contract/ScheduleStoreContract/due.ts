@@ -94,7 +94,6 @@ export const dueCases: ReadonlyArray<Case> = [
   {
     name: "dueSchedules > a fixed delay that never ran, and other kinds without an instant, are not due",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const now = (yield* ContractClock).now()
       yield* put(
         newSchedule("after", { cursor: now, nextAt: null }, { trigger: after }),

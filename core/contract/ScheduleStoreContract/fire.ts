@@ -153,7 +153,6 @@ export const fireCases: ReadonlyArray<Case> = [
   {
     name: "fire > a schedule that is not there is a conflict",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const step = fireAt({ id: "nobody", version: 1 }, 0, newRun(1))
       yield* expectSame("answer", yield* fireOne(step), "conflict")
       yield* expectSame("claim", yield* claim(), [])
@@ -184,7 +183,6 @@ export const fireCases: ReadonlyArray<Case> = [
   {
     name: "fire > runs that need each other are stored as by enqueue",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const row = yield* saved
       const at = (yield* ContractClock).now()
       const chain = [newRun(1, { chainId: runId(2) }), newRun(2, { chainId: runId(2), needs: [runId(1)] })]
@@ -210,7 +208,6 @@ export const fireCases: ReadonlyArray<Case> = [
   {
     name: "fire > a step without a run keeps the last run",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const at = (yield* ContractClock).now()
       yield* fireOne(fireAt(yield* saved, at, newRun(1)))
       yield* fireOne(fireAt(yield* rowOf("s"), at + 1_000))
@@ -221,7 +218,6 @@ export const fireCases: ReadonlyArray<Case> = [
     name: "fire > a run that is there already is not stored again",
     run: Effect.gen(function* () {
       const runs = yield* RunStore
-      const schedules = yield* ScheduleStore
       const row = yield* saved
       yield* enqueue(newRun(1))
       yield* claim()
@@ -232,7 +228,6 @@ export const fireCases: ReadonlyArray<Case> = [
   {
     name: "fire > 1,001 runs or occurrences are refused and nothing is decided",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const row = yield* saved
       const step = fireAt(row, 0)
       const many = Array.from({ length: 1_001 }, (_, at) => decision(at, null, "missed"))

@@ -12,7 +12,6 @@ const dueIds = Effect.gen(function* () {
 
 /** Saved, and its first instant started a run whose end the next step waits for. */
 const waiting = Effect.gen(function* () {
-  const schedules = yield* ScheduleStore
   const now = (yield* ContractClock).now()
   yield* put(newSchedule("s", { cursor: now - 1, nextAt: now }, { overlap: "queueAll" }))
   const run = newRun(1, { scheduleId: "s", nominalAt: now })
@@ -64,7 +63,6 @@ export const policyCases: ReadonlyArray<Case> = [
   {
     name: "fire > cancels the run that the new one takes the place of, in the same step",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const at = (yield* ContractClock).now()
       const before = yield* waiting
       const held = yield* claimOne()
@@ -85,7 +83,6 @@ export const policyCases: ReadonlyArray<Case> = [
   {
     name: "fire > a step that is a conflict cancels nothing, and one that has ended stays as it ended",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const at = (yield* ContractClock).now()
       const before = yield* waiting
       const old = fireAt({ id: "s", version: before.version - 1 }, at + 1_000, newRun(2), {
@@ -102,7 +99,6 @@ export const policyCases: ReadonlyArray<Case> = [
   {
     name: "fire > counts runs, not instants, and an edit does not begin anew",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const at = (yield* ContractClock).now()
       yield* expectFields("one", yield* waiting, { runCount: 1 })
       yield* fireOne(fireAt(yield* rowOf("s"), at + 1_000))

@@ -68,7 +68,6 @@ export const scheduleCases: ReadonlyArray<Case> = [
   {
     name: "putSchedules > saved again as it was, it keeps its place",
     run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
       const clock = yield* ContractClock
       const start = clock.now()
       yield* put(newSchedule("s", { cursor: start, nextAt: start }))
