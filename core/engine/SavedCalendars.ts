@@ -27,9 +27,12 @@ export interface SavedCalendars {
 /** Reads a stored calendar; refused when its text is none. */
 export const decodeCalendar = ({ name, definition }: CalendarRow): Result.Result<Calendar, InvalidInput> =>
   Result.mapBoth(
-    Result.try(() => JSON.parse(definition) as Omit<Calendar, "name">),
+    Result.try(() => {
+      const { zone, rule } = JSON.parse(definition) as Omit<Calendar, "name">
+      return { name, zone, rule }
+    }),
     {
-      onSuccess: ({ zone, rule }) => ({ name, zone, rule }),
+      onSuccess: (calendar) => calendar,
       onFailure: () =>
         new InvalidInput({
           field: `calendar ${quote(name)}`,

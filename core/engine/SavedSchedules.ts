@@ -41,7 +41,7 @@ export const saveSchedules = (
     const stored = yield* store.schedules()
     const gone = stored.filter(({ id, fromConfig }) => fromConfig && !wanted.has(id))
     for (const some of chunks(gone)) yield* store.deleteSchedules(some.map(({ id }) => id))
-    const left = stored.filter((row) => !gone.includes(row))
+    const left = stored.filter(({ id, fromConfig }) => !fromConfig || wanted.has(id))
     const steps: Array<Fire> = []
     const moved = new Map<string, number>()
     for (const row of left) {
