@@ -31,7 +31,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(6)
+  expect(blocks).toHaveLength(7)
 })
 
 test("the config is one that the engine takes", async () => {
@@ -63,8 +63,12 @@ test("calendars move an invoice to a working day and hold deployments in a freez
   ])
 })
 
+test("a schedule in croner's dialect starts when croner says", async () => {
+  expect(await run("croner.ts", 'dialect: "croner"')).toBe("11 12 13 15\n")
+})
+
 test("a week passes in a test", async () => {
-  expect(await run("week.ts", `advance("7d")`)).toBe("7\n")
+  expect(await run("week.ts", "let runs = 0")).toBe("7\n")
 })
 
 test("the Effect style runs on the same core", async () => {

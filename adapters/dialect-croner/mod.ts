@@ -4,9 +4,37 @@
 import { Cron as Croner } from "croner"
 import * as Result from "effect/Result"
 import { InvalidSchedule } from "../../core/domain/Errors.ts"
+import type { CronDialect } from "../../core/ports/CronDialect.ts"
 import { betweenMax } from "../../core/trigger/Cron.ts"
 import { wallEnd, wallMin } from "../../core/trigger/WallTimes.ts"
 import { parseZone } from "../../core/trigger/ZoneName.ts"
+
+/**
+ * The dialect that schedules name as "croner". Croner has rules of its own for clock changes, so `gap` and `ambiguous`
+ * are refused. Its answers take some 50 us each, so counting what was missed stops at 1,000: then it is "at least".
+ */
+export const cronerDialect: CronDialect = {
+  parse: ({ expression, zone, gap, ambiguous }) => {
+    if (gap !== undefined) return refuseRule("gap")
+    if (ambiguous !== undefined) return refuseRule("ambiguous")
+    return Result.map(parseCroner(expression, { zone }), (schedule) => ({
+      after: (instant) => nextAfter(schedule, instant),
+      upTo: (instant) => previousBefore(schedule, instant + 1),
+      count: (first, last) => between(schedule, first - 1, last, countMax).length,
+    }))
+  },
+}
+
+const countMax = 1000
+
+const refuseRule = (field: string): Result.Result<never, InvalidSchedule> =>
+  Result.fail(
+    new InvalidSchedule({
+      field,
+      reason: "croner's dialect has its own rule for clock changes",
+      next: "Leave it out, or leave out the dialect",
+    }),
+  )
 
 /** A text that croner has accepted, and its zone: plain data, made by `parseCroner`. */
 export interface CronerSchedule {

@@ -5,11 +5,10 @@ import type { Run } from "../../core/domain/Run.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan } from "../../core/domain/TimeSpan.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
-import { parseCronTrigger } from "../../core/trigger/CronFields.ts"
-import { localText, preview } from "../../core/trigger/Preview.ts"
 import { checkConfig, type Config } from "../sdk/config.ts"
 import { job as define } from "../sdk/job.ts"
 import { testEngine } from "../sdk/testing.ts"
+import { type CronPreview, cronPreview } from "./cronPreview.ts"
 import { UsageError } from "./errors.ts"
 import { dateOf, paint, plain, printRows, utcOf } from "./format.ts"
 import { loadConfig } from "./loadConfig.ts"
@@ -59,7 +58,7 @@ export const fastForward: Command = {
     const { schedules, jobs } = await checkConfig({ ...config, storage: "memory:" })
     const from = Date.now()
     const width = widthOf(schedules)
-    const localOf = localTimes(schedules)
+    const localOf = await localTimes(schedules)
     const tell = watch(schedules, [...jobs.keys()], (start, count) => {
       // A line costs more than the start itself, so only those that are shown are made.
       if (count > limit) return
@@ -144,17 +143,15 @@ const watch = (
 }
 
 /** Times on the clocks that the schedule means; those of this machine for all that means none. */
-const localTimes = (schedules: ReadonlyArray<NewSchedule>) => {
-  const crons = new Map(
-    schedules.flatMap(({ id, trigger }) =>
-      trigger.kind === "cron" ? [[id, Result.getOrThrow(parseCronTrigger(trigger))] as const] : [],
-    ),
-  )
+const localTimes = async (schedules: ReadonlyArray<NewSchedule>) => {
+  const crons = new Map<string, CronPreview>()
+  for (const { id, trigger } of schedules)
+    if (trigger.kind === "cron") crons.set(id, await cronPreview(trigger))
   return ({ run, at }: Start): { readonly local: string; readonly notes: ReadonlyArray<string> } => {
     const cron = run.scheduleId === null ? undefined : crons.get(run.scheduleId)
     if (cron === undefined || run.nominalAt === null) return { local: dateOf(at), notes: [] }
-    const [shown] = preview(cron, run.nominalAt - 1, 1)
-    return { local: `${localText(cron.clock, at)} ${cron.zone}`, notes: shown?.notes ?? [] }
+    const [shown] = cron.next(run.nominalAt - 1, 1)
+    return { local: cron.local(at), notes: shown?.notes ?? [] }
   }
 }
 
@@ -166,7 +163,7 @@ const widthOf = (schedules: ReadonlyArray<NewSchedule>): number =>
   )
 const cronWidth = "Sun 2027-03-28 03:00:00 +02:00 ".length
 
-type LocalOf = ReturnType<typeof localTimes>
+type LocalOf = Awaited<ReturnType<typeof localTimes>>
 
 const lineOf = (start: Start, localOf: LocalOf): Line => ({
   at: start.at,

@@ -105,7 +105,7 @@ const least = (schedules: ReadonlyArray<ScheduleRow>): number | null =>
 export const triggerText = (trigger: Trigger): string => {
   switch (trigger.kind) {
     case "cron":
-      return `cron ${trigger.expression} ${trigger.zone}`
+      return `cron ${trigger.expression} ${trigger.zone}${trigger.dialect === undefined ? "" : ` (${trigger.dialect})`}`
     case "every":
       return `every ${exactly(trigger.periodMillis)}`
     case "after":

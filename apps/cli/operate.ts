@@ -15,9 +15,10 @@ import { makeOperate } from "../../core/engine/Operate.ts"
 import { makeRunsOf } from "../../core/engine/ScheduledRuns.ts"
 import { contextDriver, type Store } from "../../core/ports/Store.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { makeTriggerParser } from "../../core/trigger/Dialects.ts"
 import { makeParseTrigger } from "../../core/trigger/Triggers.ts"
-import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { checkConfig } from "../sdk/config.ts"
+import { loadDialects } from "../sdk/dialects.ts"
 import { UsageError } from "./errors.ts"
 import { dateOf, plain, printRows } from "./format.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
@@ -117,10 +118,13 @@ const handOver = async (store: StoreDriver, book: JobBook) => {
     makeIds(now, () => (Math.random() * 2 ** 32) | 0),
     now,
   )
-  const zones = { version: zoneDataVersion(process.versions) }
+  const named = (await store.schedules()).map(({ trigger }) =>
+    trigger.kind === "cron" ? trigger.dialect : undefined,
+  )
+  const dialects = await loadDialects(named)
   const parts = {
     runsOf,
-    parse: makeParseTrigger(zones, await bookOf(store)),
+    parse: makeParseTrigger(makeTriggerParser(dialects), await bookOf(store)),
   }
   return run(
     store,

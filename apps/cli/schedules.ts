@@ -1,14 +1,15 @@
 // `uhrwerk schedule show | pause | resume`: one schedule with what comes and what came, and whether it starts anything.
-import * as Result from "effect/Result"
 import type { Occurrence, ScheduleRow } from "../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
-import { describe } from "../../core/trigger/Describe.ts"
+import * as Result from "effect/Result"
 import { decodeCalendar } from "../../core/engine/SavedCalendars.ts"
 import { type CalendarBook, compileCalendars } from "../../core/trigger/CalendarSet.ts"
+import { makeTriggerParser } from "../../core/trigger/Dialects.ts"
 import { type PlacedTrigger, previewPlaced } from "../../core/trigger/PlacedPreview.ts"
-import { preview } from "../../core/trigger/Preview.ts"
-import { type ParsedTrigger } from "../../core/trigger/Slots.ts"
+import type { ParsedTrigger } from "../../core/trigger/Slots.ts"
 import { makeParseTrigger } from "../../core/trigger/Triggers.ts"
+import { loadDialects } from "../sdk/dialects.ts"
+import { type CronPreview, cronPreview } from "./cronPreview.ts"
 import { explainRun } from "./explain.ts"
 import { dateOf, fromNow, plain, printFields, printRows, spanOf, utcOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
@@ -71,10 +72,10 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
   const now = await store.now()
   const [last] = row.lastRunId === null ? [] : await store.get([row.lastRunId])
   const occurrences = await store.occurrences({ scheduleId: row.id, limit: occurrencesShown })
-  const book = await bookOf(store)
-  const trigger = Result.getOrThrow(makeParseTrigger({ version: null }, book)(row))
-  const cron = trigger.kind === "cron" ? trigger.cron : undefined
-  const next = nextOf(row, trigger)
+  const cron = row.trigger.kind === "cron" ? await cronPreview(row.trigger) : undefined
+  const dialects = await loadDialects([row.trigger.kind === "cron" ? row.trigger.dialect : undefined])
+  const trigger = Result.getOrThrow(makeParseTrigger(makeTriggerParser(dialects), await bookOf(store))(row))
+  const next = nextOf(row, trigger, cron)
   if (flags.output !== undefined && flags.output !== "table") {
     const instants = next.map(({ at, notes }) => ({ at: utcOf(at), notes }))
     printRows(flags, [{ ...row, next: instants, lastRun: last ?? null, occurrences }], {})
@@ -84,7 +85,9 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
     id: row.id,
     job: row.job,
     starts: triggerText(row.trigger),
-    ...(cron === undefined ? {} : { "in words": describe(cron), zone: cron.zone }),
+    ...(cron === undefined
+      ? {}
+      : { "in words": cron.words, zone: row.trigger.kind === "cron" ? row.trigger.zone : "" }),
     ...placementFields(trigger),
     ...(row.zoneData === null ? {} : { "zone data": row.zoneData }),
     overlap: row.overlap,
@@ -147,7 +150,11 @@ const nothing = ({ pausedAt, trigger }: ScheduleRow): string =>
       : "nothing comes any more"
 
 /** The instants to come, as far as they are known now: the stored one, and what the trigger says after it. */
-const nextOf = (row: ScheduleRow, trigger: ParsedTrigger): ReadonlyArray<Next> => {
+const nextOf = (
+  row: ScheduleRow,
+  trigger: ParsedTrigger,
+  cron: CronPreview | undefined,
+): ReadonlyArray<Next> => {
   const { nextAt, pausedAt } = row
   if (nextAt === null || pausedAt !== null) return []
   if (trigger.place !== undefined && trigger.kind !== "after") {
@@ -157,12 +164,8 @@ const nextOf = (row: ScheduleRow, trigger: ParsedTrigger): ReadonlyArray<Next> =
       local: `${each.local} ${zone}`,
     }))
   }
-  if (trigger.kind === "cron") {
-    const { cron } = trigger
-    return preview(cron, nextAt - 1, nextShown).map((each) => ({
-      ...each,
-      local: `${each.local} ${cron.zone}`,
-    }))
+  if (cron !== undefined) {
+    return cron.next(nextAt - 1, nextShown).map((each) => ({ ...each, local: cron.local(each.at) }))
   }
   const count = trigger.kind === "every" ? nextShown : 1
   const periodMillis = trigger.kind === "every" ? trigger.periodMillis : 0

@@ -9,9 +9,11 @@ import { parseRetry } from "../../core/domain/RetryPolicy.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
-import { compileCalendars } from "../../core/trigger/CalendarSet.ts"
 import { checkCatchUp, checkLimits, checkOverlap, checkPlacement } from "../../core/engine/ScheduleChecks.ts"
+import type { CronDialects } from "../../core/ports/CronDialect.ts"
+import { compileCalendars } from "../../core/trigger/CalendarSet.ts"
 import { type CalendarSpec, collectCalendars, isCalendar } from "./calendars.ts"
+import { loadDialects } from "./dialects.ts"
 import { checkInput, isInputSchema } from "./input.ts"
 import type { Job } from "./job.ts"
 import { parseStorage, type Storage } from "./storage.ts"
@@ -47,6 +49,8 @@ export interface Project {
   readonly jobs: ReadonlyMap<string, Job<any, any>>
   readonly schedules: ReadonlyArray<NewSchedule>
   readonly calendars: ReadonlyArray<Calendar>
+  /** Those that its schedules name. */
+  readonly dialects: CronDialects
   readonly storage: ReturnType<typeof parseStorage> extends Result.Result<infer S, any> ? S : never
   readonly slots: number
   readonly graceMillis: number
@@ -70,10 +74,12 @@ export const checkConfig = async (config: Config): Promise<Project> => {
   const cores = jobs.map((job, index) => Result.getOrThrow(checkJob(`jobs[${index}]`, job)))
   const book = Result.getOrThrow(parseJobs(cores))
   const schedules: Array<NewSchedule> = []
-  for (const job of jobs) schedules.push(...(await checkTriggers(job)))
+  const dialects = await loadDialects(jobs.flatMap(specsOf).map((spec) => spec?.dialect))
+  for (const job of jobs) schedules.push(...(await checkTriggers(job, dialects)))
   checkScheduleIds(schedules)
   const calendars = checkCalendars(config.calendars, jobs)
-  return { book, jobs: new Map(jobs.map((job) => [job.name, job])), schedules, calendars, ...settings }
+  const byName = new Map(jobs.map((job) => [job.name, job]))
+  return { book, jobs: byName, schedules, calendars, dialects, ...settings }
 }
 
 const checkSettings = (config: Config) =>
@@ -159,10 +165,11 @@ const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<
     return [...names]
   })
 
-const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> => {
-  const { on } = job.options
-  const specs: ReadonlyArray<TriggerSpec> =
-    on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
+const specsOf = ({ options: { on } }: Job<any, any>): ReadonlyArray<TriggerSpec> =>
+  on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
+
+const checkTriggers = async (job: Job<any, any>, dialects: CronDialects): Promise<Array<NewSchedule>> => {
+  const specs = specsOf(job)
   const schedules: Array<NewSchedule> = []
   for (const [index, spec] of specs.entries()) {
     const field = `job "${job.name}".on${specs.length > 1 ? `[${index}]` : ""}`
@@ -170,7 +177,7 @@ const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> =>
       throw Result.getOrThrow(Result.flip(refuse(field, spec, "one of cron(), every(), after(), at()")))
     }
     const pattern = Result.getOrThrow(
-      spec.parse(field) as Result.Result<NewSchedule["trigger"], InvalidSchedule>,
+      spec.parse(field, dialects) as Result.Result<NewSchedule["trigger"], InvalidSchedule>,
     )
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)

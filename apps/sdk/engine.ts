@@ -102,6 +102,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
     book: project.book,
     schedules: project.schedules,
     calendars: project.calendars,
+    dialects: project.dialects,
     slots: project.slots,
     leaseMillis: project.leaseMillis,
     pollMillis: project.pollMillis,

@@ -5,7 +5,9 @@ import type { InvalidInput, InvalidSchedule } from "../../core/domain/Errors.ts"
 import type { Ambiguous, Gap, Trigger } from "../../core/domain/Schedule.ts"
 import { parseInstant, parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { ScheduleOptions } from "../../core/engine/ScheduleChecks.ts"
-import { parseCron } from "../../core/trigger/CronFields.ts"
+import type { CronDialects } from "../../core/ports/CronDialect.ts"
+import { parsePattern } from "../../core/trigger/Dialects.ts"
+import type { DialectName } from "./dialects.ts"
 
 /** What all triggers take beside their time. */
 export interface TriggerOptions extends ScheduleOptions {
@@ -26,12 +28,22 @@ export interface CronZoneOptions {
    * for expressions whose minute, hour or second starts with `*`.
    */
   readonly ambiguous?: Ambiguous
+  /**
+   * Whose rules the text was written for: `"croner"` reads it as that library does, clock changes and day fields
+   * included, and takes neither `gap` nor `ambiguous`. Absent: the house's own rules.
+   */
+  readonly dialect?: DialectName
 }
 
 /** A trigger as it is written in a job's `on`; checked when the config is loaded. */
 export interface TriggerSpec {
   readonly options: TriggerOptions
-  readonly parse: (field: string) => Result.Result<Trigger, InvalidInput | InvalidSchedule>
+  /** The dialect of its text, which has to be loaded before it is parsed; absent: the house's own. */
+  readonly dialect?: string
+  readonly parse: (
+    field: string,
+    dialects: CronDialects,
+  ) => Result.Result<Trigger, InvalidInput | InvalidSchedule>
 }
 
 /** A cron text with 5, 6 or 7 fields, or a nickname; otherwise the type says what is wrong. */
@@ -65,11 +77,19 @@ export const cron = <const Text extends string>(
   options: TriggerOptions & CronZoneOptions = {},
 ): TriggerSpec => ({
   options,
-  parse: (field) => {
-    const { tz: zone = "UTC", gap, ambiguous } = options
-    const rules = { ...(gap === undefined ? {} : { gap }), ...(ambiguous === undefined ? {} : { ambiguous }) }
-    return Result.mapBoth(parseCron(expression, { zone, ...rules }), {
-      onSuccess: () => ({ kind: "cron" as const, expression, zone, ...rules }),
+  ...(options.dialect === undefined ? {} : { dialect: options.dialect }),
+  parse: (field, dialects) => {
+    const { tz: zone = "UTC", gap, ambiguous, dialect } = options
+    const trigger = {
+      kind: "cron" as const,
+      expression,
+      zone,
+      ...(gap === undefined ? {} : { gap }),
+      ...(ambiguous === undefined ? {} : { ambiguous }),
+      ...(dialect === undefined ? {} : { dialect }),
+    }
+    return Result.mapBoth(parsePattern(trigger, dialects), {
+      onSuccess: () => trigger,
       onFailure: (error) => error.within(field),
     })
   },

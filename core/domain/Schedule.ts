@@ -44,6 +44,8 @@ type Pattern =
       readonly gap?: Gap
       /** Absent: `auto`. */
       readonly ambiguous?: Ambiguous
+      /** By whose rules the text is read; absent: the house's own. */
+      readonly dialect?: string
     }
   /** Fixed rate: slot k is `startAt + k * periodMillis`, for ever. */
   | { readonly kind: "every"; readonly periodMillis: number; readonly startAt: number | null }

@@ -20,6 +20,7 @@ import { makeDispatcher } from "../run/Dispatcher.ts"
 import { type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
+import { makeTriggerParser } from "../trigger/Dialects.ts"
 import { makePlanner } from "../trigger/Planner.ts"
 import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
@@ -150,14 +151,16 @@ const makeEngine = (
 
     const zones = config.zones ?? { version: null }
     const calendars = yield* saveCalendars(config.calendars ?? [])
-    const parse = makeParseTrigger(zones, calendars.book)
-    yield* saveSchedules(config.schedules, { zones, calendars, parse }, events)
+    const parser = makeTriggerParser(config.dialects, zones)
+    const parse = makeParseTrigger(parser, calendars.book)
+    const parseOwn = makeParseTrigger(parser, calendars.ownBook)
+    yield* saveSchedules(config.schedules, { zones, calendars, parse, parseOwn, events })
     const runsOf = makeRunsOf(config.book, ids, now)
     const backfill = yield* makeBackfill({ runsOf, parse })
     const operate = yield* makeOperate({ runsOf, parse })
     const planner = yield* makePlanner({
-      zones,
       parse,
+      zones,
       pollMillis: config.pollMillis,
       events,
       onTrouble,

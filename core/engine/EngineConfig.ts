@@ -4,6 +4,7 @@ import type { Calendar } from "../domain/Calendar.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { NewSchedule } from "../domain/Schedule.ts"
 import type { EngineEvent } from "../observe/Event.ts"
+import type { CronDialects } from "../ports/CronDialect.ts"
 import type { ZoneSource } from "../trigger/ZoneData.ts"
 import type { NodeIdentity } from "./Membership.ts"
 
@@ -14,6 +15,8 @@ export interface EngineConfig {
   readonly schedules: ReadonlyArray<NewSchedule>
   /** The calendars of the config, saved and removed likewise; one that vanished stays while a schedule names it. */
   readonly calendars?: ReadonlyArray<Calendar>
+  /** Dialects that cron schedules may name, beside the house's own; absent: none. */
+  readonly dialects?: CronDialects
   /** How many runs at once. */
   readonly slots: number
   readonly leaseMillis: number

@@ -10,7 +10,7 @@ import { RunStore, ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
 import { firstAt, nextOf } from "../trigger/Occurrences.ts"
 import { slotsOf } from "../trigger/Slots.ts"
-import { makeParseTrigger, type ParseTrigger } from "../trigger/Triggers.ts"
+import type { ParseTrigger } from "../trigger/Triggers.ts"
 import type { SavedCalendars } from "./SavedCalendars.ts"
 import { disagree, makeZoneStamp, renamed, type ZoneSource, type ZoneStamp } from "../trigger/ZoneData.ts"
 
@@ -20,11 +20,9 @@ const chunkMax = 1000
 /** Saves the config's schedules, and brings all that are stored up to date with zone data and calendars. */
 export const saveSchedules = (
   schedules: ReadonlyArray<NewSchedule>,
-  { zones, calendars, parse }: Parsing,
-  events: Events,
+  { zones, calendars, parse, parseOwn, events }: Parsing,
 ): Effect.Effect<void, StoreError | InvalidSchedule, ScheduleStore | RunStore | StoreInfo> =>
   Effect.gen(function* () {
-    const parseOwn = makeParseTrigger(zones, calendars.ownBook)
     const store = yield* ScheduleStore
     const info = yield* StoreInfo
     const now = yield* info.now
@@ -47,9 +45,7 @@ export const saveSchedules = (
     for (const row of left) {
       const named = [row.trigger.only, row.trigger.except].filter((name) => name !== undefined)
       const isPlacedAnew = named.some((name) => calendars.changed.has(name))
-      const step = isPlacedAnew
-        ? yield* placeNext(row, parse)
-        : renameNext(row, { zones, calendars, parse }, stamp, events)
+      const step = isPlacedAnew ? yield* placeNext(row, parse) : renameNext(row, parse, stamp, events)
       if (step === undefined) continue
       steps.push(step)
       for (const name of isPlacedAnew ? new Set(named) : []) moved.set(name, (moved.get(name) ?? 0) + 1)
@@ -61,11 +57,14 @@ export const saveSchedules = (
     yield* calendars.prune(left)
   })
 
-/** How stored triggers are read. */
+/** How stored triggers are read, and where what has changed is told. */
 export interface Parsing {
   readonly zones: ZoneSource
   readonly calendars: SavedCalendars
   readonly parse: ParseTrigger
+  /** Those of the config, which may not name what is no longer in it. */
+  readonly parseOwn: ParseTrigger
+  readonly events: Events
 }
 
 /** The step that gives a schedule the next instant that its calendars leave it now; none where it is the same. */
@@ -82,7 +81,7 @@ const placeNext = Effect.fnUntraced(function* (row: ScheduleRow, parse: ParseTri
 /** The step that gives a schedule the next instant of our zone data; none where they agree with what is stored. */
 const renameNext = (
   row: ScheduleRow,
-  { parse }: Parsing,
+  parse: ParseTrigger,
   stamp: ZoneStamp,
   events: Events,
 ): Fire | undefined => {

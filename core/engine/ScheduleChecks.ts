@@ -187,11 +187,11 @@ const checkJitter = (
 
 const jitterMaxMillis = 86_400_000
 
-/** The most instants that the schedule has in a day without clock changes. */
+/** The most instants that the schedule has in a day without clock changes; of another dialect nothing is known. */
 const perDay = (field: string, trigger: Trigger): Result.Result<number, InvalidSchedule> =>
   trigger.kind === "every"
     ? Result.succeed(86_400_000 / trigger.periodMillis)
-    : trigger.kind === "cron"
+    : trigger.kind === "cron" && trigger.dialect === undefined
       ? Result.mapBoth(parseCronTrigger(trigger), {
           onSuccess: ({ hours, minutes, seconds }) => bits(hours) * bits(...minutes) * bits(...seconds),
           onFailure: (error) => error.within(field),

@@ -3,7 +3,8 @@
 // Pure and bounded: texts over 1024 characters are not read. R-numbers: rules in `shared/cases/README.md`.
 import * as Result from "effect/Result"
 import { InvalidSchedule } from "../domain/Errors.ts"
-import type { Ambiguous, Gap, Trigger } from "../domain/Schedule.ts"
+import type { Ambiguous, Gap } from "../domain/Schedule.ts"
+import type { CronTrigger } from "../ports/CronDialect.ts"
 import type { Cron } from "./Cron.ts"
 import {
   day,
@@ -119,9 +120,6 @@ export const parseCronTrigger = (
     const clock = find?.(trigger.zone)
     return clock === undefined ? cron : Object.freeze({ ...cron, clock })
   })
-
-/** A trigger of the kind `cron`. */
-export type CronTrigger = Extract<Trigger, { kind: "cron" }>
 
 const refuse = (field: string, [position, reason, next]: Fault): Result.Result<never, InvalidSchedule> =>
   Result.fail(new InvalidSchedule({ field, reason, next, ...(position === undefined ? {} : { position }) }))

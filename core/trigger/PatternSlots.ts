@@ -1,12 +1,21 @@
 // The instants that a trigger's text names, wherever one stands and within its limits, before calendars and jitter
 // place them: the words in which `Placement.ts`, `Slots.ts` and the planner's decision speak of instants. Pure.
 import type { Limits, OccurrenceReason, Trigger } from "../domain/Schedule.ts"
+import type { Slots as PortSlots } from "../ports/CronDialect.ts"
 import { between, type Cron, nextAfter, previousBefore } from "./Cron.ts"
+import type { Zone } from "./Zone.ts"
 
-/** A trigger with its parsed expression, where it has one. */
+/** The instants of an expression, and what it takes to go on from other zone data than one's own. */
+export interface CronPattern extends PortSlots {
+  readonly clock: Zone
+  /** Whether a wall time may come twice. */
+  readonly wild: boolean
+}
+
+/** A trigger with the instants of its expression, where it has one. */
 export type Patterned =
   | Exclude<Trigger, { kind: "cron" }>
-  | (Extract<Trigger, { kind: "cron" }> & { readonly cron: Cron })
+  | (Extract<Trigger, { kind: "cron" }> & { readonly cron: CronPattern })
 
 /** Instants in their order, wherever one stands. */
 export interface Slots {
@@ -41,7 +50,7 @@ export const patternOf = (trigger: Exclude<Patterned, { kind: "after" }>, create
     case "every":
       return everySlots(trigger.startAt ?? createdAt, trigger.periodMillis)
     case "cron":
-      return cronSlots(trigger.cron)
+      return { ...trigger.cron, nominalOf: itself }
   }
 }
 
@@ -86,7 +95,10 @@ const everySlots = (anchor: number, periodMillis: number): Slots => ({
   nominalOf: itself,
 })
 
-const cronSlots = (cron: Cron): Slots => ({
+/** The instants of an expression in the house's own dialect. */
+export const cronSlots = (cron: Cron): CronPattern => ({
+  clock: cron.clock,
+  wild: cron.wild,
   after: (instant) => nextAfter(cron, instant),
   upTo: (instant) => previousBefore(cron, instant + 1),
   count: (first, last) => {
@@ -100,5 +112,4 @@ const cronSlots = (cron: Cron): Slots => ({
     }
     return Math.min(count, countMax)
   },
-  nominalOf: itself,
 })

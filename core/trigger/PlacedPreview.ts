@@ -1,7 +1,9 @@
 // What calendars and jitter will do to a schedule, for people: its next starts, each with a note on what moved it and
 // on what was left out before it. Beside `Preview.ts`, which knows clock changes; notes are read off the same
 // timeline that the planner walks, so they cannot say otherwise. Pure; bounded by the number of instants asked for.
+import * as Result from "effect/Result"
 import type { OccurrenceReason } from "../domain/Schedule.ts"
+import { parseCronTrigger } from "./CronFields.ts"
 import { type Place, reasonOf } from "./Placement.ts"
 import { localText, preview, type PreviewInstant, previewMax } from "./Preview.ts"
 import { type ParsedTrigger, slotsOf, type Timeline } from "./Slots.ts"
@@ -38,7 +40,7 @@ const notesOf = (
   const { nominalAt, count } = slots.nominalOf(at)
   const placedAt = at - place.offsetMillis
   const notes = [...leftOutNotes(place, slots, from, at)]
-  if (trigger.kind === "cron") notes.push(...(preview(trigger.cron, nominalAt - 1, 1)[0]?.notes ?? []))
+  notes.push(...clockNotes(trigger, nominalAt))
   if (nominalAt !== placedAt || count > 1) {
     const others = count > 1 ? `, for ${count} instants` : ""
     if (place.closed === "hold") {
@@ -53,6 +55,13 @@ const notesOf = (
   }
   if (place.offsetMillis > 0) notes.push(`${place.offsetMillis / 1000} s later by jitter`)
   return notes
+}
+
+// What clock changes do is known in the house's own dialect only.
+const clockNotes = (trigger: PlacedTrigger, at: number): ReadonlyArray<string> => {
+  if (trigger.kind !== "cron" || trigger.dialect !== undefined) return []
+  const cron = Result.getOrUndefined(parseCronTrigger(trigger))
+  return cron === undefined ? [] : (preview(cron, at - 1, 1)[0]?.notes ?? [])
 }
 
 const leftOutNotes = (place: Place, slots: Timeline, from: number, at: number): ReadonlyArray<string> =>

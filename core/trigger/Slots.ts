@@ -3,7 +3,7 @@
 import { patternOf, type Patterned, type Slots, type Timeline, within } from "./PatternSlots.ts"
 import { type Place, placed } from "./Placement.ts"
 
-export type { Slots, Timeline } from "./PatternSlots.ts"
+export { type CronPattern, cronSlots, type Slots, type Timeline } from "./PatternSlots.ts"
 
 /** A trigger with its parsed expression and its calendars, where it has them. */
 export type ParsedTrigger = Patterned & { readonly place?: Place }

@@ -1,8 +1,7 @@
 // Which zone data an instant was computed with, and how a schedule goes on when that was other data than the host's:
 // after an update of the runtime, or from a node on another one. The stored instant counts as it stands, since whoever
 // stored it decided it, and what follows must repeat none of its wall time and leave none out. Pure.
-import type { Cron } from "./Cron.ts"
-import type { Slots } from "./Slots.ts"
+import type { CronPattern, Slots } from "./Slots.ts"
 import { isUtc, spanAt, type Zone, zoneFingerprint } from "./Zone.ts"
 
 /** Where an engine's zone data comes from. */
@@ -38,7 +37,12 @@ export const disagree = (stored: string | null, own: string | null): boolean =>
   stored !== null && own !== null && stored.split(" ")[1] !== own.split(" ")[1]
 
 /** The slots of a schedule whose next instant was named by other data. */
-export const handedOver = (slots: Slots, cron: Cron, nextAt: number, stored: string): Slots => {
+export const handedOver = (
+  slots: Slots,
+  cron: Pick<CronPattern, "clock" | "wild">,
+  nextAt: number,
+  stored: string,
+): Slots => {
   const wall = nextAt + storedOffset(stored)
   // A schedule of every so many minutes means elapsed time: it may come at one wall time twice.
   const isNew = (at: number): boolean => cron.wild || at + offsetAt(cron.clock, at) > wall
@@ -61,7 +65,7 @@ export const handedOver = (slots: Slots, cron: Cron, nextAt: number, stored: str
 /** The instant that the host's data name for the wall time of one that other data named, behind the cursor. */
 export const renamed = (
   slots: Slots,
-  cron: Cron,
+  cron: Pick<CronPattern, "clock" | "wild">,
   { cursor, nextAt, stored }: { readonly cursor: number; readonly nextAt: number; readonly stored: string },
 ): number | null => {
   if (cron.wild) return slots.after(Math.max(cursor, nextAt - 1))

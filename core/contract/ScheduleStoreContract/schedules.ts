@@ -9,6 +9,7 @@ import { everySecond, fireAt, fireOne, newSchedule, put, rowOf } from "./fixture
 const triggers: ReadonlyArray<Trigger> = [
   { kind: "cron", expression: "0 3 * * MON-FRI", zone: "Europe/Berlin" },
   { kind: "cron", expression: "0 3 * * *", zone: "Europe/Berlin", gap: "before", ambiguous: "both" },
+  { kind: "cron", expression: "0 3 * * *", zone: "Europe/Berlin", dialect: "another" },
   { kind: "every", periodMillis: 90_000, startAt: 1_700_000_000_000 },
   { kind: "every", periodMillis: 1, startAt: null },
   { kind: "after", delayMillis: 5_000 },
@@ -113,6 +114,8 @@ export const scheduleCases: ReadonlyArray<Case> = [
             ambiguous: "last",
           },
         },
+        { trigger: { kind: "cron", expression: "0 0 * * 1", zone: "Asia/Tokyo" } },
+        { trigger: { kind: "cron", expression: "0 0 * * 1", zone: "Asia/Tokyo", dialect: "another" } },
         { trigger: everySecond },
         { trigger: { kind: "every", periodMillis: 1_000, startAt: 5 } },
         { trigger: everySecond, job: "other" },

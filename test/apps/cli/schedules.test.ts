@@ -26,6 +26,7 @@ beforeAll(async () => {
   const trigger = { kind: "cron", expression: "30 2 * * *", zone: "Europe/Berlin" } as const
   await store.putSchedules([
     { ...schedule, id: "nightly", trigger, nextAt },
+    { ...schedule, id: "moved", trigger: { ...trigger, dialect: "croner" }, nextAt },
     { ...schedule, id: "often", trigger: { kind: "every", periodMillis: 60_000, startAt: 0 }, nextAt },
     { ...schedule, id: "over", trigger: { kind: "at", at: 0 }, nextAt: null },
     { ...schedule, id: "delay", trigger: { kind: "after", delayMillis: 1000 }, nextAt: null },
@@ -61,6 +62,10 @@ describe("schedule show", () => {
   })
 
   test.each([
+    [
+      "moved",
+      /starts +cron 30 2 \* \* \* Europe\/Berlin \(croner\)\nin words +as croner reads it\n[^]*Next:\n {2}Sat 2027-03-27 02:30:00 \+01:00 Europe\/Berlin \(.*\)\n/,
+    ],
     ["often", /Next:\n(?: {2}2027.*\n){5}\nLast: nothing yet\n$/],
     ["over", /Next: nothing comes any more\n/],
     ["delay", /Next: when its last run has ended\n/],

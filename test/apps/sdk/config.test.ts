@@ -486,6 +486,7 @@ describe("a good config", () => {
     expect(rest).toEqual({
       jobs: new Map([["one", one]]),
       calendars: [],
+      dialects: new Map(),
       slots: 10,
       leaseMillis: 5000,
       pollMillis: 1000,

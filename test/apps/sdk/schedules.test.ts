@@ -77,13 +77,13 @@ describe("catch-up", () => {
     return { life, second }
   }
 
-  test("skip runs none of them, and the ledger has all", async () => {
+  test("SC-S24 skip runs none of them, and the ledger has all", async () => {
     const { life, second } = await absence({ catchUp: "skip" })
     expect(told(await life.ledger("tick"))).toEqual(["0 run", "1 missed", "2 missed", "3 missed", "4 run"])
     expect(startsOf(second, "tick")).toEqual([4])
   })
 
-  test("latest runs the newest, below fresh work", async () => {
+  test("SC-S24 latest runs the newest, below fresh work", async () => {
     const { life, second } = await absence({})
     expect(told(await life.ledger("tick"))).toEqual(["0 run", "1 missed", "2 missed", "3 run", "4 run"])
     const priorities = (await second.runs()).map(({ priority }) => priority)
@@ -91,19 +91,19 @@ describe("catch-up", () => {
   })
 
   for (const overlap of ["skip", "allow", "queueOne", "queueAll"] as const)
-    test(`all, ${overlap}: runs each, in order, with its own instant`, async () => {
+    test(`SC-S24 all, ${overlap}: runs each, in order, with its own instant`, async () => {
       const nominal: Array<number> = []
       const { life } = await absence({ catchUp: "all", overlap }, (instant) => nominal.push(instant))
       expect(told(await life.ledger("tick"))).toEqual(["0 run", "1 run", "2 run", "3 run", "4 run"])
       expect(nominal).toEqual([0, 1, 2, 3, 4])
     })
 
-  test("a window of 90 s catches up the newest two of three only", async () => {
+  test("SC-S24 a window of 90 s catches up the newest two of three only", async () => {
     const { life } = await absence({ catchUp: "all", catchUpWindow: "90s" })
     expect(told(await life.ledger("tick"))).toEqual(["0 run", "1 missed", "2 run", "3 run", "4 run"])
   })
 
-  test("200 schedules after two hours: a late run each by default, at most the cap with all (SC-S26)", async () => {
+  test("SC-S26 200 schedules after two hours: a late run each by default, at most the cap with all", async () => {
     for (const [options, most] of [
       [{}, 200],
       [{ catchUp: "all", catchUpMax: 10 }, 2000],
@@ -139,7 +139,7 @@ describe("catch-up", () => {
   })
 })
 
-describe("overlap (SC-S29)", () => {
+describe("overlap", () => {
   const start = async (overlap: "queueOne" | "queueAll" | "cancelRunning" | "skip", span: string) => {
     const life = makeLife()
     const gauge = makeGauge(span)
@@ -298,7 +298,7 @@ describe("by hand", () => {
 })
 
 describe("edits", () => {
-  test("a new pattern replaces the old one, and the ledger keeps which text named each instant (SC-S27)", async () => {
+  test("SC-S27 a new pattern replaces the old one, and the ledger keeps which text named each instant", async () => {
     const life = makeLife()
     const make = (text: "25 * * * *" | "*/15 * * * *") => job("tick", { on: cron(text), run: () => {} })
     const first = await life.start({ jobs: [make("25 * * * *")] })
@@ -316,7 +316,7 @@ describe("edits", () => {
     expect(await life.driver.schedules()).toEqual([])
   })
 
-  test("an edit leaves a run in progress alone and starts nothing at once (SC-S28)", async () => {
+  test("SC-S28 an edit leaves a run in progress alone and starts nothing at once", async () => {
     const life = makeLife()
     const run = (_: void, ctx: RunContext) => ctx.sleep("10s")
     const first = await life.start({ jobs: [job("tick", { on: cron("* * * * *"), run })] })
@@ -350,7 +350,7 @@ describe("edits", () => {
     expect(startsOf(second, "slow")).toEqual([60])
   })
 
-  test("one in the past runs once, however often the engine starts (SC-S31)", async () => {
+  test("SC-S31 one in the past runs once, however often the engine starts", async () => {
     const life = makeLife()
     const once = job("once", { on: at(new Date(origin - 60 * minute)), run: () => {} })
     let starts = 0

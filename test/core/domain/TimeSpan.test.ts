@@ -183,20 +183,20 @@ describe("TimeSpan > instants", () => {
   })
 })
 
-describe("TimeSpan > delays and instants that lost their way elsewhere (SC-S02)", () => {
+describe("TimeSpan > delays and instants that lost their way elsewhere", () => {
   for (const value of [Number.NaN, Infinity, -Infinity, "5", null, 1e300, new Date(Number.NaN)])
-    test(`${shown(value)} is refused as a delay and as an instant, naming the field`, () => {
+    test(`SC-S02 ${shown(value)} is refused as a delay and as an instant, naming the field`, () => {
       refused(parseSpan("delay", value), "delay")
       refused(parseInstant("at", value), "at")
     })
 
-  test("an instant of the past is that instant: due now, once", () => {
+  test("SC-S02 an instant of the past is that instant: due now, once", () => {
     expect(instant(-1)).toBe(-1)
     expect(instant(-1e15)).toBe(-1e15)
     expect(instant(new Date(Date.UTC(1969, 0, 1)))).toBe(Date.UTC(1969, 0, 1))
   })
 
-  test("a negative delay is refused, so it can never wait in a list for ever", () => {
+  test("SC-S02 a negative delay is refused, so it can never wait in a list for ever", () => {
     refused(parseSpan("delay", -1), "delay")
     refused(parseSpan("delay", -1e15), "delay")
   })

@@ -1,5 +1,8 @@
 // A small world for tests of whole engines: one store, one clock that moves only when told, and engines that
 // come and go over it. A store can be told to fail, before or after it has done what it was asked.
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
@@ -114,7 +117,12 @@ export interface MemberOptions {
 /** A store, a clock, and engines over it. */
 export const makeWorld = () => {
   const time = makeVirtualTime(startAt)
-  const driver = memoryDriver({ now: time.now })
+  // The wall clock: the virtual time, which is the monotonic clock too, and what it was stepped by.
+  let stepped = 0
+  const now = (): number => time.now() + stepped
+  const sleeps: Array<number> = []
+  const context = steppable(time, () => stepped, sleeps)
+  const driver = memoryDriver({ now })
   const executions: Array<Execution> = []
   const members: Array<Member> = []
 
@@ -129,7 +137,7 @@ export const makeWorld = () => {
         attempt: run.attempt,
         token: run.token,
         nominalAt: run.nominalAt,
-        at: time.now(),
+        at: now(),
       })
       return options.handler?.(assignment, signal)
     }
@@ -147,11 +155,11 @@ export const makeWorld = () => {
       Layer.provide(layerInline(new Map(options.jobs.map(({ name }) => [name, work])))),
       Layer.provide(Notifier.layerLocal),
       Layer.provide(Layer.succeedContext(contextDriver(options.driver ?? driver))),
-      Layer.provide(Layer.succeedContext(time.context)),
+      Layer.provide(Layer.succeedContext(context)),
     )
     const runtime = ManagedRuntime.make(layer)
     const run = <A, E>(effect: Effect.Effect<A, E, Engine>): Promise<A> =>
-      runtime.runPromise(Effect.provide(effect, time.context))
+      runtime.runPromise(Effect.provide(effect, context))
     const engine = await run(Engine)
     let closing: Promise<void> | undefined
     const member: Member = { engine, events, run, close: () => (closing ??= runtime.dispose()) }
@@ -165,6 +173,14 @@ export const makeWorld = () => {
     executions,
     start,
     advance: (millis: number) => advance(time, millis),
+    /** What the wall clock shows. */
+    now,
+    /** Every sleep so far, in milliseconds. */
+    sleeps: sleeps as ReadonlyArray<number>,
+    /** Steps the wall clock, while the monotonic one stands still. */
+    step: (millis: number): void => {
+      stepped += millis
+    },
     /** Waits, by the world's clock; ends early by throwing when the signal is aborted. */
     sleep: (millis: number, signal: AbortSignal): Promise<void> =>
       Effect.runPromiseWith(time.context)(Effect.sleep(millis), { signal }),
@@ -182,6 +198,30 @@ export const makeWorld = () => {
       for (const member of members) await member.close()
     },
   }
+}
+
+/** The clock of a virtual time whose wall can be stepped, and that notes each sleep. */
+const steppable = (
+  time: VirtualTime,
+  stepped: () => number,
+  sleeps: Array<number>,
+): Context.Context<never> => {
+  const clock = Context.get(time.context, Clock.Clock)
+  const now = (): number => clock.currentTimeMillisUnsafe() + stepped()
+  const nanos = (): bigint => clock.currentTimeNanosUnsafe() + BigInt(stepped()) * 1_000_000n
+  const stepping: Clock.Clock = {
+    currentTimeMillisUnsafe: now,
+    currentTimeMillis: Effect.sync(now),
+    currentTimeNanosUnsafe: nanos,
+    currentTimeNanos: Effect.sync(nanos),
+    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+    monotonicTimeNanos: clock.monotonicTimeNanos,
+    sleep: (duration: Duration.Duration) => {
+      sleeps.push(Duration.toMillis(duration))
+      return clock.sleep(duration)
+    },
+  }
+  return Context.add(time.context, Clock.Clock, stepping)
 }
 
 /** A world. */

@@ -4,6 +4,7 @@ import { expect, test } from "vitest"
 import type { Placement } from "../../../core/domain/Schedule.ts"
 import { compileCalendars } from "../../../core/trigger/CalendarSet.ts"
 import { type PlacedTrigger, previewPlaced } from "../../../core/trigger/PlacedPreview.ts"
+import { makeTriggerParser } from "../../../core/trigger/Dialects.ts"
 import { makeParseTrigger } from "../../../core/trigger/Triggers.ts"
 
 const zone = "Europe/Berlin"
@@ -16,7 +17,7 @@ const book = Result.getOrThrow(
 )
 const shown = (expression: string, placement: Placement, count = 2) => {
   const trigger = { kind: "cron", expression, zone, ...placement } as const
-  const parsed = Result.getOrThrow(makeParseTrigger({ version: null }, book)({ id: "nightly", trigger }))
+  const parsed = Result.getOrThrow(makeParseTrigger(makeTriggerParser(), book)({ id: "nightly", trigger }))
   const at = Date.parse("2026-12-22T12:00:00Z")
   return previewPlaced(parsed as PlacedTrigger, { createdAt: at, cursor: at }, at, count).map(
     ({ local, notes }) => [local, ...notes],

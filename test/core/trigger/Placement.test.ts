@@ -12,13 +12,12 @@ import type {
   Trigger,
 } from "../../../core/domain/Schedule.ts"
 import { compileCalendars } from "../../../core/trigger/CalendarSet.ts"
-import { between } from "../../../core/trigger/Cron.ts"
 import { parseCron } from "../../../core/trigger/CronFields.ts"
 import { isOpen } from "../../../core/trigger/InstantSet.ts"
 import { type Decision, firstAt, plan, rowsMax } from "../../../core/trigger/Occurrences.ts"
 import { type Place, placeOf, reasonOf } from "../../../core/trigger/Placement.ts"
 import { rollDaysMax } from "../../../core/trigger/Rolled.ts"
-import { type ParsedTrigger, slotsOf, type Timeline } from "../../../core/trigger/Slots.ts"
+import { cronSlots, type ParsedTrigger, slotsOf, type Timeline } from "../../../core/trigger/Slots.ts"
 import { int, type Random, seeded } from "./samples.ts"
 
 const second = 1000
@@ -43,7 +42,7 @@ const parsed = (
   const place = Result.getOrThrow(placeOf({ id, trigger }, book))
   const cron =
     trigger.kind === "cron"
-      ? { cron: Result.getOrThrow(parseCron(trigger.expression, { zone: trigger.zone })) }
+      ? { cron: cronSlots(Result.getOrThrow(parseCron(trigger.expression, { zone: trigger.zone }))) }
       : {}
   return { ...trigger, ...cron, ...place } as ParsedTrigger
 }
@@ -84,7 +83,7 @@ const listed = (
   from: number,
   to: number,
 ): ReadonlyArray<number> => {
-  if (trigger.kind === "cron") return between(trigger.cron, from - 1, to, 10_000)
+  if (trigger.kind === "cron") return walk(trigger.cron.after, from - 1, (at) => at <= to)
   if (trigger.kind !== "every") return expect.unreachable()
   const found: Array<number> = []
   for (let at = createdAt; at <= to; at += trigger.periodMillis) if (at >= from) found.push(at)

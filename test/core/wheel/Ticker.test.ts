@@ -265,7 +265,7 @@ describe("Ticker > sleeps", () => {
       expect(sleeps.length).toBeLessThanOrEqual(9)
     }))
 
-  test("no sleep is longer than 30 s, for deadlines of 25, 40 and 400 days: one visit each, at its instant (SC-S01)", () =>
+  test("SC-S01 no sleep is longer than 30 s, for deadlines of 25, 40 and 400 days: one visit each, at its instant", () =>
     withTicker(async ({ ticker, visits, sleeps, advance, jump, time }) => {
       const deadlines = [25, 40, 365, 400, 3650].map((days) => days * day)
       for (const [payload, at] of deadlines.entries()) ticker.schedule(start + at, payload)
