@@ -2,6 +2,7 @@
 // types, and the promise-style entry stands on the same core.
 export * as Errors from "./domain/Errors.ts"
 export { makeIds } from "./domain/Ids.ts"
+export type { Calendar, CalendarRule, CalendarSpan, Weekday } from "./domain/Calendar.ts"
 export type { DeadLetter } from "./domain/DeadLetter.ts"
 export type { Outcome, Settled, Settlement } from "./domain/Outcome.ts"
 export { defaultRetryPolicy, parseRetry, type RetryOptions, type RetryPolicy } from "./domain/RetryPolicy.ts"

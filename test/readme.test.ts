@@ -31,7 +31,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(6)
+  expect(blocks).toHaveLength(7)
 })
 
 test("the config is one that the engine takes", async () => {
@@ -51,6 +51,16 @@ test("a program starts an engine, sends a run and gets its result", async () => 
 
 test("a chain hands outputs on", async () => {
   expect(await run("chain.ts", "toSorted")).toContain("smallest: 1")
+})
+
+test("calendars move an invoice to a working day and hold deployments in a freeze", async () => {
+  const starts = (await run("calendars.ts", 'closed: "hold"')).trim().split("\n")
+  expect(starts).toEqual([
+    "deploy 2026-12-18T11:00",
+    "deploy 2027-01-04T07:00",
+    "invoice 2027-01-04T08:00",
+    "deploy 2027-01-04T11:00",
+  ])
 })
 
 test("a schedule in croner's dialect starts when croner says", async () => {

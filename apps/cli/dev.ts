@@ -115,6 +115,10 @@ const print = (event: EngineEvent): void => {
           event.before === null || event.before === event.after ? "" : `, it was ${timeOf(event.before)}`
         }${event.after === null ? "" : `, next ${timeOf(event.after)}`}`,
       )
+    case "calendar": {
+      const moved = event.schedules === 0 ? "" : `; the next start of ${event.schedules} schedules moved`
+      return line("grey", "-", `Calendar ${plain(event.name)} ${event.change}${moved}`)
+    }
     case "trouble":
       return line("red", "!", `Cannot ${event.doing}: ${plain(event.error, 500)}`)
   }

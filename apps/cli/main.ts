@@ -2,6 +2,7 @@
 // Data goes to stdout, messages to stderr.
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
+import { calendarCommands } from "./calendars.ts"
 import { cronCommands } from "./cron.ts"
 import { deadCommands } from "./dead.ts"
 import { dev } from "./dev.ts"
@@ -23,6 +24,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...runCommands,
   ...jobCommands,
   ...scheduleCommands,
+  ...calendarCommands,
   ...operateCommands,
   ...deadCommands,
   ...cronCommands,

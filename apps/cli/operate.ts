@@ -12,17 +12,18 @@ import {
   makeBackfill,
 } from "../../core/engine/Backfill.ts"
 import { makeOperate } from "../../core/engine/Operate.ts"
-import { parseNamed } from "../../core/engine/SavedSchedules.ts"
-import { makeTriggerParser } from "../../core/trigger/Dialects.ts"
 import { makeRunsOf } from "../../core/engine/ScheduledRuns.ts"
 import { contextDriver, type Store } from "../../core/ports/Store.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { makeTriggerParser } from "../../core/trigger/Dialects.ts"
+import { makeParseTrigger } from "../../core/trigger/Triggers.ts"
 import { checkConfig } from "../sdk/config.ts"
 import { loadDialects } from "../sdk/dialects.ts"
 import { UsageError } from "./errors.ts"
 import { dateOf, plain, printRows } from "./format.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
 import { type Command, countOf, type Flags, notFound, only, storeCommand } from "./open.ts"
+import { bookOf } from "./schedules.ts"
 
 /** The commands by their words. */
 export const operateCommands: Readonly<Record<string, Command>> = {
@@ -123,7 +124,7 @@ const handOver = async (store: StoreDriver, book: JobBook) => {
   const dialects = await loadDialects(named)
   const parts = {
     runsOf,
-    parse: parseNamed(makeTriggerParser(dialects)),
+    parse: makeParseTrigger(makeTriggerParser(dialects), await bookOf(store)),
   }
   return run(
     store,

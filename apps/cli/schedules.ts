@@ -1,6 +1,14 @@
 // `uhrwerk schedule show | pause | resume`: one schedule with what comes and what came, and whether it starts anything.
 import type { Occurrence, ScheduleRow } from "../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import * as Result from "effect/Result"
+import { decodeCalendar } from "../../core/engine/SavedCalendars.ts"
+import { type CalendarBook, compileCalendars } from "../../core/trigger/CalendarSet.ts"
+import { makeTriggerParser } from "../../core/trigger/Dialects.ts"
+import { type PlacedTrigger, previewPlaced } from "../../core/trigger/PlacedPreview.ts"
+import type { ParsedTrigger } from "../../core/trigger/Slots.ts"
+import { makeParseTrigger } from "../../core/trigger/Triggers.ts"
+import { loadDialects } from "../sdk/dialects.ts"
 import { type CronPreview, cronPreview } from "./cronPreview.ts"
 import { explainRun } from "./explain.ts"
 import { dateOf, fromNow, plain, printFields, printRows, spanOf, utcOf } from "./format.ts"
@@ -65,7 +73,9 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
   const [last] = row.lastRunId === null ? [] : await store.get([row.lastRunId])
   const occurrences = await store.occurrences({ scheduleId: row.id, limit: occurrencesShown })
   const cron = row.trigger.kind === "cron" ? await cronPreview(row.trigger) : undefined
-  const next = nextOf(row, cron)
+  const dialects = await loadDialects([row.trigger.kind === "cron" ? row.trigger.dialect : undefined])
+  const trigger = Result.getOrThrow(makeParseTrigger(makeTriggerParser(dialects), await bookOf(store))(row))
+  const next = nextOf(row, trigger, cron)
   if (flags.output !== undefined && flags.output !== "table") {
     const instants = next.map(({ at, notes }) => ({ at: utcOf(at), notes }))
     printRows(flags, [{ ...row, next: instants, lastRun: last ?? null, occurrences }], {})
@@ -78,6 +88,7 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
     ...(cron === undefined
       ? {}
       : { "in words": cron.words, zone: row.trigger.kind === "cron" ? row.trigger.zone : "" }),
+    ...placementFields(trigger),
     ...(row.zoneData === null ? {} : { "zone data": row.zoneData }),
     overlap: row.overlap,
     state:
@@ -102,6 +113,29 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
   if (occurrences.length > 0) printRows({}, occurrences, occurrenceColumns)
 }
 
+/** The calendars of a store, compiled. */
+export const bookOf = async (store: StoreDriver): Promise<CalendarBook> =>
+  Result.getOrThrow(
+    compileCalendars((await store.calendars()).map((row) => Result.getOrThrow(decodeCalendar(row)))),
+  )
+
+const placementFields = ({ place }: ParsedTrigger): Readonly<Record<string, string>> => {
+  if (place === undefined) return {}
+  const { only, except, closed, offsetMillis } = place
+  const fates = {
+    skip: "left out",
+    hold: "held until it opens",
+    next: "moved to the next open day",
+    previous: "moved to the previous open day",
+  }
+  return {
+    ...(only === null ? {} : { only: `in calendar ${plain(only.name)}` }),
+    ...(except === null ? {} : { except: `in calendar ${plain(except.name)}` }),
+    ...(only === null && except === null ? {} : { closed: fates[closed] }),
+    ...(offsetMillis === 0 ? {} : { jitter: `each start ${spanOf(offsetMillis)} later` }),
+  }
+}
+
 const occurrenceColumns = {
   at: (row: Occurrence) => dateOf(row.at),
   became: (row: Occurrence) => row.runId ?? `${row.reason}${row.count > 1 ? ` (${row.count} instants)` : ""}`,
@@ -117,10 +151,19 @@ const nothing = ({ pausedAt, trigger }: ScheduleRow): string =>
 
 /** The instants to come, as far as they are known now: the stored one, and what the trigger says after it. */
 const nextOf = (
-  { trigger, nextAt, pausedAt }: ScheduleRow,
+  row: ScheduleRow,
+  trigger: ParsedTrigger,
   cron: CronPreview | undefined,
 ): ReadonlyArray<Next> => {
+  const { nextAt, pausedAt } = row
   if (nextAt === null || pausedAt !== null) return []
+  if (trigger.place !== undefined && trigger.kind !== "after") {
+    const zone = trigger.place.clock.name
+    return previewPlaced(trigger as PlacedTrigger, row, nextAt - 1, nextShown).map((each) => ({
+      ...each,
+      local: `${each.local} ${zone}`,
+    }))
+  }
   if (cron !== undefined) {
     return cron.next(nextAt - 1, nextShown).map((each) => ({ ...each, local: cron.local(each.at) }))
   }

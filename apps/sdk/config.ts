@@ -1,6 +1,7 @@
 // From what people write to what the engine is told: names, times and limits are checked here, all before
 // anything is opened, and each refusal names its field.
 import * as Result from "effect/Result"
+import type { Calendar } from "../../core/domain/Calendar.ts"
 import { DuplicateName, InvalidInput, type InvalidSchedule, type Refusal } from "../../core/domain/Errors.ts"
 import { type JobBook, type Job as CoreJob, parseJobs, parseName } from "../../core/domain/Job.ts"
 import { encodePayload } from "../../core/domain/Payload.ts"
@@ -8,8 +9,10 @@ import { parseRetry } from "../../core/domain/RetryPolicy.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
-import { checkCatchUp, checkLimits, checkOverlap } from "../../core/engine/ScheduleChecks.ts"
+import { checkCatchUp, checkLimits, checkOverlap, checkPlacement } from "../../core/engine/ScheduleChecks.ts"
 import type { CronDialects } from "../../core/ports/CronDialect.ts"
+import { compileCalendars } from "../../core/trigger/CalendarSet.ts"
+import { type CalendarSpec, collectCalendars, isCalendar } from "./calendars.ts"
 import { loadDialects } from "./dialects.ts"
 import { checkInput, isInputSchema } from "./input.ts"
 import type { Job } from "./job.ts"
@@ -19,6 +22,8 @@ import type { TriggerSpec } from "./triggers.ts"
 /** A project: its jobs, and where and how they run. */
 export interface Config {
   readonly jobs: ReadonlyArray<Job<any, any>>
+  /** Calendars that schedules name; one that a schedule is given as an object need not be here. */
+  readonly calendars?: ReadonlyArray<CalendarSpec>
   /** `"sqlite:FILE"` (default `"sqlite:uhrwerk.db"`) or `"memory:"`; an object opens a store of your own. */
   readonly storage?: Storage
   readonly worker?: {
@@ -43,6 +48,7 @@ export interface Project {
   readonly book: JobBook
   readonly jobs: ReadonlyMap<string, Job<any, any>>
   readonly schedules: ReadonlyArray<NewSchedule>
+  readonly calendars: ReadonlyArray<Calendar>
   /** Those that its schedules name. */
   readonly dialects: CronDialects
   readonly storage: ReturnType<typeof parseStorage> extends Result.Result<infer S, any> ? S : never
@@ -71,7 +77,9 @@ export const checkConfig = async (config: Config): Promise<Project> => {
   const dialects = await loadDialects(jobs.flatMap(specsOf).map((spec) => spec?.dialect))
   for (const job of jobs) schedules.push(...(await checkTriggers(job, dialects)))
   checkScheduleIds(schedules)
-  return { book, jobs: new Map(jobs.map((job) => [job.name, job])), schedules, dialects, ...settings }
+  const calendars = checkCalendars(config.calendars, jobs)
+  const byName = new Map(jobs.map((job) => [job.name, job]))
+  return { book, jobs: byName, schedules, calendars, dialects, ...settings }
 }
 
 const checkSettings = (config: Config) =>
@@ -93,6 +101,26 @@ const checkSettings = (config: Config) =>
       storage: yield* parseStorage(config.storage),
     }
   })
+
+/** Those of the config, and those that schedules were given as objects. */
+const checkCalendars = (given: unknown = [], jobs: ReadonlyArray<Job<any, any>>): ReadonlyArray<Calendar> => {
+  if (!Array.isArray(given))
+    throw Result.getOrThrow(Result.flip(refuse("calendars", given, "a list of calendars")))
+  for (const [index, each] of given.entries())
+    if (!isCalendar(each)) {
+      const wanted = 'a calendar made by `calendar("name", { ... })`'
+      throw Result.getOrThrow(Result.flip(refuse(`calendars[${index}]`, each, wanted)))
+    }
+  const used = jobs.flatMap(({ options: { on } }) =>
+    (on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]).flatMap((spec: TriggerSpec) =>
+      [spec.options.only, spec.options.except].filter(isCalendar),
+    ),
+  )
+  const calendars = collectCalendars([...(given as ReadonlyArray<CalendarSpec>), ...used])
+  for (const { name } of calendars) Result.getOrThrow(parseName(`calendar ${quote(name)}`, name))
+  Result.getOrThrow(compileCalendars(calendars))
+  return calendars
+}
 
 const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Refusal> =>
   Result.gen(function* () {
@@ -164,7 +192,15 @@ const checkTriggers = async (job: Job<any, any>, dialects: CronDialects): Promis
     schedules.push({
       id: index === 0 ? job.name : `${job.name}#${index + 1}`,
       job: job.name,
-      trigger: Result.getOrThrow(checkLimits(field, pattern, spec.options)),
+      trigger: Result.getOrThrow(
+        Result.flatMap(
+          checkPlacement(field, pattern, spec.options) as Result.Result<
+            NewSchedule["trigger"],
+            InvalidSchedule
+          >,
+          (placed) => checkLimits(field, placed, spec.options),
+        ),
+      ),
       input: Result.getOrThrow(encodePayload(`${field}.input`, spec.options.input)),
       overlap,
       ...Result.getOrThrow(checkCatchUp(field, spec.options)),

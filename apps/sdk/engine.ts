@@ -101,6 +101,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
   const layer = Engine.layer({
     book: project.book,
     schedules: project.schedules,
+    calendars: project.calendars,
     dialects: project.dialects,
     slots: project.slots,
     leaseMillis: project.leaseMillis,

@@ -21,6 +21,8 @@ export type { Run, RunState } from "../../core/domain/Run.ts"
 export type { TimeSpan } from "../../core/domain/TimeSpan.ts"
 export type { EngineEvent } from "../../core/observe/Event.ts"
 export { StopSignal } from "../../adapters/executor-inline/mod.ts"
+export type { CalendarRule, CalendarSpan, Weekday } from "../../core/domain/Calendar.ts"
+export { calendar, type CalendarOptions, type CalendarPart, type CalendarSpec } from "./calendars.ts"
 export { type Config, defineConfig } from "./config.ts"
 export {
   type BackfillOptions,

@@ -1,7 +1,7 @@
 // When a job starts by itself: the four triggers, a schedule's row, and the occurrences of its ledger.
 
 /** When a schedule fires. Texts are kept as they were written. */
-export type Trigger = Limits & Pattern
+export type Trigger = Limits & Placement & Pattern
 
 /** Where a schedule begins and ends, whatever its pattern; what is absent sets no limit. */
 export interface Limits {
@@ -12,6 +12,28 @@ export interface Limits {
   /** At most this many runs in the life of the schedule. */
   readonly countMax?: number
 }
+
+/** How calendars and jitter place the instants of a pattern; what is absent changes none. */
+export interface Placement {
+  /** The calendar that an instant must be in. */
+  readonly only?: string
+  /** The calendar that an instant must not be in: a blackout. */
+  readonly except?: string
+  /** What becomes of the others; absent: `skip`. */
+  readonly closed?: Closed
+  /** Each instant comes later by the same time, which the schedule's id chooses below this one. */
+  readonly jitterMillis?: number
+}
+
+/**
+ * What becomes of an instant that calendars close. `skip`: no run. `hold`: one run when the window opens, for all
+ * that came while it was closed. `next`, `previous`: the same wall time on the next or previous local day on which
+ * it is open, at most 31 days away.
+ */
+export const closedModes = ["skip", "hold", "next", "previous"] as const
+
+/** One of `closedModes`. */
+export type Closed = (typeof closedModes)[number]
 
 type Pattern =
   | {
@@ -117,8 +139,9 @@ export interface DueSchedule extends ScheduleRow {
 /**
  * Why an occurrence has no run. `overlap`: the previous run was alive. `missed`: it was too late, or a newer instant
  * stood in for it, or there were more than catch-up takes. `paused`: it passed in a pause. `skipped`: somebody said so.
+ * `calendar`: it lay outside the calendar that the schedule keeps to. `blackout`: it lay in the one that it avoids.
  */
-export type OccurrenceReason = "overlap" | "missed" | "paused" | "skipped"
+export type OccurrenceReason = "overlap" | "missed" | "paused" | "skipped" | "calendar" | "blackout"
 
 /**
  * One row of the ledger: what became of one instant of a schedule. A row of more than one instant

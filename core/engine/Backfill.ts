@@ -85,7 +85,7 @@ export const makeBackfill = (options: {
     const fill = Effect.fnUntraced(function* (
       row: ScheduleRow,
       instants: ReadonlyArray<number>,
-      now: number,
+      { now, nominalOf }: { readonly now: number; readonly nominalOf: (at: number) => number },
     ) {
       const answers: Array<Filled> = []
       let fills: Array<Fill> = []
@@ -97,7 +97,7 @@ export const makeBackfill = (options: {
       })
       for (const at of instants) {
         // Due now, so that they start in the order that was asked for.
-        const instant = { nominalAt: at, dueAt: now, late: true }
+        const instant = { nominalAt: nominalOf(at), dueAt: now, late: true }
         const runs = yield* Effect.fromResult(options.runsOf(row, instant))
         if (rows > 0 && rows + runs.length > chunkMax) yield* write
         fills.push({ scheduleId: row.id, at, runs })
@@ -114,7 +114,9 @@ export const makeBackfill = (options: {
       if (row === undefined) return undefined
       const trigger = yield* Effect.fromResult(options.parse(row))
       if (trigger.kind === "after") return yield* withoutInstants(id)
-      const slots = slotsOf(trigger, row.createdAt)
+      // Also before the schedule was there; what calendars moved into the range may come from a month before it.
+      const since = from - monthMillis
+      const slots = slotsOf(trigger, { createdAt: row.createdAt, cursor: since, since })
       const ledger = yield* ledgerOf(id, from, to)
       const before: Array<BackfilledInstant> = []
       const wanted: Array<number> = []
@@ -129,7 +131,11 @@ export const makeBackfill = (options: {
       }
       const more = at !== null && at >= from && at <= to
       if (request.dryRun === true || wanted.length === 0) return { instants: before, more }
-      const answers = new Map((yield* fill(row, wanted, now)).map((answer) => [answer.at, answer]))
+      const answers = new Map(
+        (yield* fill(row, wanted, { now, nominalOf: (each) => slots.nominalOf(each).nominalAt })).map(
+          (answer) => [answer.at, answer],
+        ),
+      )
       const instants = before.map((instant): BackfilledInstant => {
         const answer = answers.get(instant.at)
         // Somebody may have been first, or the schedule deleted meanwhile.
@@ -139,6 +145,8 @@ export const makeBackfill = (options: {
       return { instants, more }
     })
   })
+
+const monthMillis = 35 * 86_400_000
 
 // Instants that are looked at, with a run or without.
 const looksMax = 100_000

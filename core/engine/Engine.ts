@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
-import type { InvalidSchedule, StoreError } from "../domain/Errors.ts"
+import type { InvalidInput, InvalidSchedule, StoreError } from "../domain/Errors.ts"
 import { makeIds } from "../domain/Ids.ts"
 import type { NewSchedule } from "../domain/Schedule.ts"
 import { type Events, makeEvents } from "../observe/Event.ts"
@@ -22,13 +22,15 @@ import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
 import { makeTriggerParser } from "../trigger/Dialects.ts"
 import { makePlanner } from "../trigger/Planner.ts"
+import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
 import { type Backfill, makeBackfill } from "./Backfill.ts"
 import type { EngineConfig } from "./EngineConfig.ts"
 import { makeMembership } from "./Membership.ts"
 import { makeOperate, type Operate } from "./Operate.ts"
-import { parseNamed, saveSchedules } from "./SavedSchedules.ts"
+import { saveCalendars } from "./SavedCalendars.ts"
+import { saveSchedules } from "./SavedSchedules.ts"
 import { makeRunsOf } from "./ScheduledRuns.ts"
 
 /** What can be asked of a running engine. */
@@ -70,7 +72,7 @@ export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/co
   /** Starts an engine with the layer's scope. */
   static readonly layer = (
     config: EngineConfig,
-  ): Layer.Layer<Engine, StoreError | InvalidSchedule, Store | Executor | Notifier> =>
+  ): Layer.Layer<Engine, StoreError | InvalidInput | InvalidSchedule, Store | Executor | Notifier> =>
     Layer.effect(
       Engine,
       Effect.suspend(() => {
@@ -89,7 +91,11 @@ const lastWritesMillis = 5000
 const makeEngine = (
   config: EngineConfig,
   events: Events,
-): Effect.Effect<EngineService, StoreError | InvalidSchedule, Store | Executor | Notifier | Scope.Scope> =>
+): Effect.Effect<
+  EngineService,
+  StoreError | InvalidInput | InvalidSchedule,
+  Store | Executor | Notifier | Scope.Scope
+> =>
   Effect.gen(function* () {
     const store = yield* RunStore
     const scheduleStore = yield* ScheduleStore
@@ -144,19 +150,22 @@ const makeEngine = (
     const enqueue = yield* makeEnqueue({ book: config.book, ids })
 
     const zones = config.zones ?? { version: null }
+    const calendars = yield* saveCalendars(config.calendars ?? [])
     const parser = makeTriggerParser(config.dialects, zones)
-    const parse = parseNamed(parser)
-    yield* saveSchedules(config.schedules, { parse, zones, events })
+    const parse = makeParseTrigger(parser, calendars.book)
+    const parseOwn = makeParseTrigger(parser, calendars.ownBook)
+    yield* saveSchedules(config.schedules, { zones, calendars, parse, parseOwn, events })
     const runsOf = makeRunsOf(config.book, ids, now)
     const backfill = yield* makeBackfill({ runsOf, parse })
     const operate = yield* makeOperate({ runsOf, parse })
     const planner = yield* makePlanner({
-      parse: parser,
+      parse,
       zones,
       pollMillis: config.pollMillis,
       events,
       onTrouble,
-      runsOf: (schedule, nominalAt, late) => runsOf(schedule, { nominalAt, dueAt: nominalAt, late }),
+      runsOf: (schedule, { at, nominalAt }, late) =>
+        runsOf(schedule, { nominalAt: nominalAt ?? at, dueAt: at, late }),
     })
 
     const unsubscribe = notifier.subscribe((hint) => {

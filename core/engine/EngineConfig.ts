@@ -1,5 +1,6 @@
 // What an engine is told: its jobs and schedules, its size and its times. Values are checked where they are
 // written (the SDK, the Effect entry); here they have their defaults.
+import type { Calendar } from "../domain/Calendar.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { NewSchedule } from "../domain/Schedule.ts"
 import type { EngineEvent } from "../observe/Event.ts"
@@ -12,6 +13,8 @@ export interface EngineConfig {
   readonly book: JobBook
   /** The schedules of the config: saved at the start, and those that the config no longer has are removed. */
   readonly schedules: ReadonlyArray<NewSchedule>
+  /** The calendars of the config, saved and removed likewise; one that vanished stays while a schedule names it. */
+  readonly calendars?: ReadonlyArray<Calendar>
   /** Dialects that cron schedules may name, beside the house's own; absent: none. */
   readonly dialects?: CronDialects
   /** How many runs at once. */

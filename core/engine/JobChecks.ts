@@ -1,14 +1,14 @@
 // What programs in the style of Effect write about a job, a schedule and a run to send, checked before anything is
 // stored. The promise-style entry has checks of its own, in the words of its options.
 import * as Result from "effect/Result"
-import { InvalidInput } from "../domain/Errors.ts"
+import { InvalidInput, type InvalidSchedule } from "../domain/Errors.ts"
 import { isRunId } from "../domain/Ids.ts"
 import { type Job, parseName } from "../domain/Job.ts"
 import { parseRetry, type RetryOptions } from "../domain/RetryPolicy.ts"
 import type { Trigger } from "../domain/Schedule.ts"
 import { parseInstant, parseSpan, quote, type TimeSpan } from "../domain/TimeSpan.ts"
 import type { RunRequest } from "../run/Enqueue.ts"
-import { checkLimits } from "./ScheduleChecks.ts"
+import { checkLimits, checkPlacement } from "./ScheduleChecks.ts"
 
 /** The shortest period of a fixed rate, in milliseconds. */
 const periodMinMillis = 10
@@ -39,8 +39,21 @@ export const checkJob = (
   })
 
 /** A trigger with its times checked; a cron text is read when the engine starts. */
-export const checkTrigger = (field: string, trigger: Trigger): Result.Result<Trigger, InvalidInput> =>
-  Result.flatMap(checkPattern(field, trigger), (pattern) => checkLimits(field, pattern, trigger))
+export const checkTrigger = (
+  field: string,
+  trigger: Trigger,
+): Result.Result<Trigger, InvalidInput | InvalidSchedule> =>
+  Result.gen(function* () {
+    const { only, except, closed, jitterMillis: jitter } = trigger
+    const pattern = yield* checkPattern(field, trigger)
+    const placed = yield* checkPlacement(field, pattern, {
+      ...(only === undefined ? {} : { only }),
+      ...(except === undefined ? {} : { except }),
+      ...(closed === undefined ? {} : { closed }),
+      ...(jitter === undefined ? {} : { jitter }),
+    })
+    return yield* checkLimits(field, placed, trigger)
+  })
 
 const checkPattern = (field: string, trigger: Trigger): Result.Result<Trigger, InvalidInput> =>
   Result.gen(function* () {

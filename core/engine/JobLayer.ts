@@ -51,7 +51,10 @@ export interface JobOptions {
   readonly timeout?: TimeSpan
   readonly queue?: string
   readonly priority?: number
-  readonly on?: { readonly trigger: Trigger; readonly input?: unknown } & Omit<ScheduleOptions, keyof Limits>
+  readonly on?: { readonly trigger: Trigger; readonly input?: unknown } & Omit<
+    ScheduleOptions,
+    keyof Limits | "only" | "except" | "closed" | "jitter"
+  >
 }
 
 /** Defines a job; schemas that are left out are `Schema.Void` (input, output) and `Schema.Never` (errors). */

@@ -6,7 +6,8 @@ import type { InvalidInput, InvalidSchedule, StoreError, UnknownJob } from "../d
 import { isFinal, type NewRun } from "../domain/Run.ts"
 import type { OccurrenceReason, ScheduleRow } from "../domain/Schedule.ts"
 import { RunStore, ScheduleStore, StoreInfo } from "../ports/Store.ts"
-import { type ParsedTrigger, slotsOf } from "../trigger/Slots.ts"
+import { planSkip } from "../trigger/Occurrences.ts"
+import type { ParsedTrigger } from "../trigger/Slots.ts"
 import type { RunsOf } from "./ScheduledRuns.ts"
 
 /** What became of "run now": `overlap` when its last run is alive, and the schedule starts none beside it. */
@@ -74,13 +75,13 @@ export const makeOperate = (options: {
       for (let tries = 0; tries < triesMax; tries++) {
         const row = yield* rowOf(id)
         if (row === undefined) return { result: "unknown" }
-        const at = row.nextAt
-        if (at === null) return { result: "none" }
         const trigger = yield* Effect.fromResult(options.parse(row))
-        const nextAt =
-          trigger.kind === "after" ? at + trigger.delayMillis : slotsOf(trigger, row.createdAt).after(at)
-        const step = { ...stepOf(row), cursor: Math.max(row.cursor, at), nextAt }
-        const [answer] = yield* schedules.fire([{ ...step, occurrences: instant(at, null, "skipped") }])
+        const made = planSkip(row, trigger)
+        const at = made?.decisions.find(({ reason }) => reason === "skipped")?.at
+        if (made === null || at === undefined) return { result: "none" }
+        const { cursor, nextAt, decisions } = made
+        const occurrences = decisions.map((decision) => ({ ...decision, runId: null }))
+        const [answer] = yield* schedules.fire([{ ...stepOf(row), cursor, nextAt, occurrences }])
         if (answer === "fired") return { result: "skipped", at }
       }
       return { result: "none" }

@@ -40,6 +40,13 @@ export type EngineEvent =
       readonly before: number | null
       readonly after: number | null
     }
+  /** At the start: a calendar of the config is new, another one, or gone; so many schedules have another next instant. */
+  | {
+      readonly kind: "calendar"
+      readonly name: string
+      readonly change: "added" | "changed" | "removed"
+      readonly schedules: number
+    }
   | { readonly kind: "log"; readonly run: Run; readonly line: string }
   | { readonly kind: "leaseLost"; readonly node: string }
   | { readonly kind: "trouble"; readonly doing: string; readonly error: string }

@@ -3,7 +3,7 @@
 // ask for spans. Instants are milliseconds since 1970 began. No clock and no host dates; an answer looks at each
 // month and at a handful of clock changes, and reads zone data only where no answer was asked for before.
 import type { Ambiguous, Gap } from "../domain/Schedule.ts"
-import { daySeconds } from "./Calendar.ts"
+import { daySeconds } from "./Civil.ts"
 import { isWall, nextWall, type Pattern, previousWall, wallEnd, wallMin } from "./WallTimes.ts"
 import { type Span, spanAt, type Zone } from "./Zone.ts"
 

@@ -1,6 +1,6 @@
 // One item of a cron field's list becomes bits of a draft, or a fault that shows the place and the way out.
 // The lower half of `CronFields.ts`, which cuts the text into fields and items. Pure; rules R2-R7 and R9.
-import { yearMax, yearMin } from "./Calendar.ts"
+import { yearMax, yearMin } from "./Civil.ts"
 
 /** What a field may hold. */
 export interface Field {

@@ -1,7 +1,7 @@
 // A schedule in English words that say what it does, not what it looks like: `*/45` is not "every 45 minutes".
 // For lists, previews and refusals; beside the stations of `trigger/`. Pure; texts grow with the lists of the
 // expression, to a few hundred characters.
-import { yearMax, yearMin } from "./Calendar.ts"
+import { yearMax, yearMin } from "./Civil.ts"
 import type { Cron } from "./Cron.ts"
 import { isEveryDay, nextWall, wallMin } from "./WallTimes.ts"
 import { isUtc } from "./Zone.ts"

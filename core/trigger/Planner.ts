@@ -13,8 +13,8 @@ import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
-import type { TriggerParser } from "./Dialects.ts"
-import { type Decision, isLate, plan } from "./Occurrences.ts"
+import { cursorBefore, type Decision, isLate, plan } from "./Occurrences.ts"
+import type { ParseTrigger } from "./Triggers.ts"
 import { disagree, makeZoneStamp, type ZoneSource } from "./ZoneData.ts"
 
 /** Plans. */
@@ -38,11 +38,11 @@ const stepMax = 1000
 export const makePlanner = (options: {
   readonly runsOf: (
     schedule: DueSchedule,
-    nominalAt: number,
+    decision: Pick<Decision, "at" | "nominalAt">,
     late: boolean,
   ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
-  readonly parse: TriggerParser
   readonly zones: ZoneSource
+  readonly parse: ParseTrigger
   readonly pollMillis: number
   readonly events: Events
   readonly onTrouble: (doing: string, error: StoreError | UnknownJob | InvalidInput | InvalidSchedule) => void
@@ -59,7 +59,7 @@ export const makePlanner = (options: {
 
     /** The step of a due schedule. */
     const stepOf = Effect.fnUntraced(function* (schedule: DueSchedule, now: number) {
-      const trigger = yield* Effect.fromResult(options.parse(schedule.trigger))
+      const trigger = yield* Effect.fromResult(options.parse(schedule))
       const clockOf = trigger.kind === "cron" ? trigger.cron.clock : null
       const stored = schedule.nextAt ?? now
       const own = clockOf === null ? null : stamp(clockOf, stored)
@@ -77,9 +77,9 @@ export const makePlanner = (options: {
         let runId: string | null = null
         if (decision.reason === null) {
           const late = isLate(decision.at, now)
-          const rows = yield* Effect.fromResult(options.runsOf(schedule, decision.at, late))
+          const rows = yield* Effect.fromResult(options.runsOf(schedule, decision, late))
           if (runs.length > 0 && runs.length + rows.length > stepMax) {
-            cursor = Math.max(schedule.cursor, decision.at - 1)
+            cursor = cursorBefore(schedule, trigger, decision.at)
             nextAt = decision.at
             waitsUntil = null
             break
@@ -87,7 +87,7 @@ export const makePlanner = (options: {
           runs.push(...rows)
           lastRunId = runId = rows[rows.length - 1]?.id ?? null
         }
-        occurrences.push({ ...decision, runId, nominalAt: null })
+        occurrences.push({ ...decision, runId })
       }
       const cancelRunId = made.cancelsLast ? schedule.lastRunId : null
       const place = { scheduleId: schedule.id, version: schedule.version, cursor, nextAt, waitsUntil }

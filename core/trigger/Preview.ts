@@ -2,7 +2,7 @@
 // change touches it, and when the clocks change next. Beside the stations of `trigger/`, after `Cron.ts`: notes
 // are read off the same spans and the same searches that make the instants, so they cannot say otherwise.
 // Pure; bounded by the number of instants that is asked for, and by the clock changes in between.
-import { civilFromDays, daySeconds, weekdayOf } from "./Calendar.ts"
+import { civilFromDays, daySeconds, weekdayOf } from "./Civil.ts"
 import { type Cron, isMadeUp, madeUpBefore, matches, nextAfter } from "./Cron.ts"
 import { nextWall, previousWall } from "./WallTimes.ts"
 import { type Span, spanAt, type Zone } from "./Zone.ts"

@@ -1,85 +1,42 @@
-// The instants of a trigger that has a pattern of them, wherever one stands and within its limits.
-import type { Limits, Trigger } from "../domain/Schedule.ts"
-import type { Slots } from "../ports/CronDialect.ts"
-import { between, type Cron, nextAfter, previousBefore } from "./Cron.ts"
-import type { Zone } from "./Zone.ts"
+// The instants at which a schedule has something to decide: those that its pattern names (`PatternSlots.ts`), where
+// its calendars and its jitter put them (`Placement.ts`). The planner's decision (`Occurrences.ts`) walks them.
+import { patternOf, type Patterned, type Slots, type Timeline, within } from "./PatternSlots.ts"
+import { type Place, placed } from "./Placement.ts"
 
-export type { Slots } from "../ports/CronDialect.ts"
+export { type CronPattern, cronSlots, type Slots, type Timeline } from "./PatternSlots.ts"
 
-/** The instants of an expression, and what it takes to go on from other zone data than one's own. */
-export interface CronPattern extends Slots {
-  readonly clock: Zone
-  /** Whether a wall time may come twice. */
-  readonly wild: boolean
+/** A trigger with its parsed expression and its calendars, where it has them. */
+export type ParsedTrigger = Patterned & { readonly place?: Place }
+
+/**
+ * The instants of a trigger; a fixed delay has none but the one that follows a run. Where it has calendars or
+ * jitter, instants of the pattern up to `cursor` are decided and stand for nothing any more; where they move to
+ * another day, those before `since`, which is the creation when absent.
+ */
+export const slotsOf = (
+  trigger: Exclude<ParsedTrigger, { kind: "after" }>,
+  {
+    createdAt,
+    cursor,
+    since = createdAt,
+  }: { readonly createdAt: number; readonly cursor: number; readonly since?: number },
+): Timeline => {
+  const { place } = trigger
+  if (place === undefined) return plain(within(trigger, patternOf(trigger, createdAt)))
+  // What moves across days comes in another order than the pattern's, so there the cursor says nothing about it.
+  const first =
+    trigger.kind === "at"
+      ? -Infinity
+      : place.closed === "next" || place.closed === "previous"
+        ? since
+        : cursor + 1
+  const startsAt = Math.max(first, trigger.startsAt ?? -Infinity)
+  return placed(within({ ...trigger, startsAt }, patternOf(trigger, createdAt)), place)
 }
 
-/** A trigger with the instants of its expression, where it has one. */
-export type ParsedTrigger =
-  | Exclude<Trigger, { kind: "cron" }>
-  | (Extract<Trigger, { kind: "cron" }> & { readonly cron: CronPattern })
-
-// Counting stops here: the row then says "at least".
-const countMax = 100_000
-
-/** The instants of a trigger; a fixed delay has none but the one that follows a run. */
-export const slotsOf = (trigger: Exclude<ParsedTrigger, { kind: "after" }>, createdAt: number): Slots => {
-  switch (trigger.kind) {
-    case "at":
-      return within(trigger, atSlots(trigger.at))
-    case "every":
-      return within(trigger, everySlots(trigger.startAt ?? createdAt, trigger.periodMillis))
-    case "cron":
-      return within(trigger, trigger.cron)
-  }
-}
-
-const within = ({ startsAt, endsAt }: Limits, slots: Slots): Slots => {
-  if (startsAt === undefined && endsAt === undefined) return slots
-  const from = startsAt ?? Number.NEGATIVE_INFINITY
-  const end = endsAt ?? Number.POSITIVE_INFINITY
-  return {
-    after: (instant) => {
-      const next = slots.after(Math.max(instant, from - 1))
-      return next === null || next > end ? null : next
-    },
-    upTo: (instant) => {
-      const last = slots.upTo(Math.min(instant, end))
-      return last === null || last < from ? null : last
-    },
-    count: slots.count,
-  }
-}
-
-const atSlots = (at: number): Slots => ({
-  after: (instant) => (instant < at ? at : null),
-  upTo: (instant) => (instant < at ? null : at),
-  count: () => 1,
-})
-
-// Slot k is anchor + k * period for every k, so no lateness ever adds up.
-const everySlots = (anchor: number, periodMillis: number): Slots => ({
-  after: (instant) =>
-    instant < anchor ? anchor : anchor + (Math.floor((instant - anchor) / periodMillis) + 1) * periodMillis,
-  upTo: (instant) =>
-    instant < anchor ? null : anchor + Math.floor((instant - anchor) / periodMillis) * periodMillis,
-  count: (first, last) => Math.round((last - first) / periodMillis) + 1,
-})
-
-/** The instants of an expression in the house's own dialect. */
-export const cronSlots = (cron: Cron): CronPattern => ({
-  clock: cron.clock,
-  wild: cron.wild,
-  after: (instant) => nextAfter(cron, instant),
-  upTo: (instant) => previousBefore(cron, instant + 1),
-  count: (first, last) => {
-    let count = 0
-    let from = first - 1
-    while (count < countMax) {
-      const some = between(cron, from, last, 10_000)
-      count += some.length
-      if (some.length < 10_000) break
-      from = some[some.length - 1] as number
-    }
-    return Math.min(count, countMax)
-  },
+const plain = (slots: Slots): Timeline => ({
+  ...slots,
+  leftOut: [],
+  next: slots.after,
+  settled: (instant) => instant,
 })

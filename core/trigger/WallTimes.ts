@@ -9,7 +9,7 @@ import {
   weekdayOf,
   yearMax,
   yearMin,
-} from "./Calendar.ts"
+} from "./Civil.ts"
 
 /**
  * The fields of a cron text. Bit `v` of a bitset stands for the value `v` itself (day 1 is bit 1, Sunday is

@@ -485,6 +485,7 @@ describe("a good config", () => {
     const { book, schedules, storage, ...rest } = await checkConfig({ jobs: [one] })
     expect(rest).toEqual({
       jobs: new Map([["one", one]]),
+      calendars: [],
       dialects: new Map(),
       slots: 10,
       leaseMillis: 5000,

@@ -97,7 +97,13 @@ const checked = (before: DueSchedule, now: number): Plan => {
   return made
 }
 
-const run = (instant: number): Decision => ({ at: instant, lastAt: instant, count: 1, reason: null })
+const run = (instant: number): Decision => ({
+  at: instant,
+  lastAt: instant,
+  count: 1,
+  nominalAt: null,
+  reason: null,
+})
 const missed = (instant: number): Decision => ({ ...run(instant), reason: "missed" })
 
 describe("Occurrences > the first instant", () => {
@@ -205,6 +211,7 @@ describe("Occurrences > fixed rate", () => {
       at: start,
       lastAt: now - (rowsMax + 1) * 10,
       count: 259_200_000 - rowsMax,
+      nominalAt: null,
       reason: "missed",
     })
   })
@@ -278,6 +285,7 @@ describe("Occurrences > cron", () => {
       at: start + second,
       lastAt: now - (rowsMax + 1) * second,
       count: 100_000,
+      nominalAt: null,
       reason: "missed",
     })
     expect(made).toMatchObject({ cursor: now, nextAt: now + second })
