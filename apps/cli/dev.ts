@@ -107,6 +107,12 @@ const print = (event: EngineEvent): void => {
       )
     case "leaseLost":
       return line("red", "!", `This node lost its lease; its runs were stopped and start again elsewhere`)
+    case "clockBack":
+      return line(
+        "yellow",
+        "!",
+        `The clock was set back by ${spanOf(event.millis)}; ${event.schedules} schedules that mean elapsed time go on at once`,
+      )
     case "zoneData":
       return line(
         "yellow",

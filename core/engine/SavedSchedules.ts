@@ -9,6 +9,7 @@ import type { Events } from "../observe/Event.ts"
 import { RunStore, ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
 import { firstAt, nextOf } from "../trigger/Occurrences.ts"
+import { standingStill } from "../trigger/PlannedStep.ts"
 import { slotsOf } from "../trigger/Slots.ts"
 import type { ParseTrigger } from "../trigger/Triggers.ts"
 import type { SavedCalendars } from "./SavedCalendars.ts"
@@ -99,19 +100,6 @@ const renameNext = (
     events.publish({ kind: "zoneData", scheduleId: row.id, stored, own, before: nextAt, after })
   return { ...standingStill(row), nextAt: after, zoneData: stamp(cron.clock, after ?? nextAt) }
 }
-
-const standingStill = ({ id, version, cursor, nextAt, waitsUntil, zoneData }: ScheduleRow): Fire => ({
-  scheduleId: id,
-  version,
-  cursor,
-  nextAt,
-  waitsUntil,
-  cancelRunId: null,
-  occurrences: [],
-  runs: [],
-  lastRunId: null,
-  zoneData,
-})
 
 const chunks = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
   Array.from({ length: Math.ceil(rows.length / chunkMax) }, (_, index) =>

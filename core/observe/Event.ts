@@ -47,6 +47,8 @@ export type EngineEvent =
       readonly change: "added" | "changed" | "removed"
       readonly schedules: number
     }
+  /** The clock was set back, by about so much; fixed rates and delays that were ahead of it go on at once. */
+  | { readonly kind: "clockBack"; readonly millis: number; readonly schedules: number }
   | { readonly kind: "log"; readonly run: Run; readonly line: string }
   | { readonly kind: "leaseLost"; readonly node: string }
   | { readonly kind: "trouble"; readonly doing: string; readonly error: string }

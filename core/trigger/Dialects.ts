@@ -19,7 +19,9 @@ export type TriggerParser = (trigger: Trigger) => Result.Result<ParsedTrigger, I
 /** A parser that reads each expression once; most schedules share a few. */
 export const makeTriggerParser = (dialects: CronDialects = new Map(), zones: Zones = {}): TriggerParser => {
   const known = new Map<string, CronPattern>()
-  return (trigger) => {
+  // A store may hand out one object for all schedules that share a trigger.
+  const seen = new WeakMap<Trigger, ReturnType<TriggerParser>>()
+  const read: TriggerParser = (trigger) => {
     if (trigger.kind !== "cron") return Result.succeed(trigger)
     // The text comes last: it is the only part that may hold a blank.
     const { dialect, zone, gap, ambiguous, expression } = trigger
@@ -31,6 +33,13 @@ export const makeTriggerParser = (dialects: CronDialects = new Map(), zones: Zon
       known.set(name, pattern)
       return { ...trigger, cron: pattern }
     })
+  }
+  return (trigger) => {
+    const before = seen.get(trigger)
+    if (before !== undefined) return before
+    const parsed = read(trigger)
+    seen.set(trigger, parsed)
+    return parsed
   }
 }
 

@@ -8,6 +8,7 @@ import { alone, type Decision, newestOf, one, rowsMax, without } from "./Decisio
 import { opensFrom } from "./InstantSet.ts"
 import { reasonOf } from "./Placement.ts"
 import { type ParsedTrigger, slotsOf, type Timeline } from "./Slots.ts"
+import { againFrom, isAgain } from "./StepBack.ts"
 import { handedOver } from "./ZoneData.ts"
 
 export { type Decision, rowsMax } from "./Decisions.ts"
@@ -116,12 +117,14 @@ const planAll = (schedule: DueSchedule, trigger: ParsedTrigger, now: number, for
   const { cursor, nextAt, waitsUntil } = schedule
   if (trigger.kind === "at" && (trigger.at > now || (nextAt === null && waitsUntil === null)))
     return step(schedule, { nextAt, waitsUntil })
-  const slots = timelineOf(schedule, trigger, foreign)
+  const again = isAgain(schedule, now)
+  const own = timelineOf(schedule, trigger, foreign)
+  const slots = again ? againFrom(own, schedule) : own
   const from =
     trigger.kind === "at"
       ? trigger.at - 1
       : waitsUntil === null
-        ? Math.max(cursor, (nextAt ?? now) - 1)
+        ? Math.max(again ? Number.NEGATIVE_INFINITY : cursor, (nextAt ?? now) - 1)
         : cursor
   const made = planFrom(schedule, trigger, { slots, from, now })
   return withLeftOut(schedule, { slots, from, made })
@@ -250,8 +253,9 @@ const planAfter = (
   }
   if (lastRunAlive && (overlap === "queueOne" || overlap === "queueAll"))
     return step(schedule, { waitsUntil: now })
-  // An edit may have moved it onto an instant that was decided before.
-  const free = Math.max(at, cursor + 1)
+  // An edit may have moved it onto an instant that was decided before; after a step back of the clock, all of these
+  // lie ahead, and a conflict tells.
+  const free = cursor > now ? at : Math.max(at, cursor + 1)
   return step(schedule, {
     decisions: [
       {

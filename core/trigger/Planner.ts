@@ -6,16 +6,17 @@ import * as Latch from "effect/Latch"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { InvalidInput, InvalidSchedule, StoreError, UnknownJob } from "../domain/Errors.ts"
-import type { NewRun } from "../domain/Run.ts"
-import type { DueSchedule, OccurrenceReason } from "../domain/Schedule.ts"
-import type { EngineEvent, Events } from "../observe/Event.ts"
+import type { OccurrenceReason } from "../domain/Schedule.ts"
+import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
-import { cursorBefore, type Decision, isLate, plan } from "./Occurrences.ts"
+import type { Decision } from "./Occurrences.ts"
+import { makeStepOf, type RunsOfInstant, standingStill, stepMax } from "./PlannedStep.ts"
+import { stepBackMillis, wentBack } from "./StepBack.ts"
 import type { ParseTrigger } from "./Triggers.ts"
-import { disagree, makeZoneStamp, type ZoneSource } from "./ZoneData.ts"
+import type { ZoneSource } from "./ZoneData.ts"
 
 /** Plans. */
 export interface Planner {
@@ -28,19 +29,9 @@ export interface Planner {
 // Schedules in one look at the store; between two looks others get their turn.
 const dueMax = 500
 
-// Rows of runs in one step; more are left to the next one.
-const stepMax = 1000
-
-/**
- * Starts the planner, which stops with the scope. `runsOf` makes the rows of an instant's run, the last one its own;
- * a late one gives way to fresh work.
- */
+/** Starts the planner, which stops with the scope. */
 export const makePlanner = (options: {
-  readonly runsOf: (
-    schedule: DueSchedule,
-    decision: Pick<Decision, "at" | "nominalAt">,
-    late: boolean,
-  ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
+  readonly runsOf: RunsOfInstant
   readonly zones: ZoneSource
   readonly parse: ParseTrigger
   readonly pollMillis: number
@@ -54,46 +45,8 @@ export const makePlanner = (options: {
     const clock = yield* Clock.Clock
     const wanted = Latch.makeUnsafe(true)
     let closed = false
-    const stamp = makeZoneStamp(options.zones)
-    const differences = onceAZone(options.events)
-
-    /** The step of a due schedule. */
-    const stepOf = Effect.fnUntraced(function* (schedule: DueSchedule, now: number) {
-      const trigger = yield* Effect.fromResult(options.parse(schedule))
-      const clockOf = trigger.kind === "cron" ? trigger.cron.clock : null
-      const stored = schedule.nextAt ?? now
-      const own = clockOf === null ? null : stamp(clockOf, stored)
-      const foreign = disagree(schedule.zoneData, own)
-      const made = plan(schedule, trigger, now, foreign)
-      let { cursor, nextAt, waitsUntil } = made
-      if (foreign && own !== null) {
-        const what = { scheduleId: schedule.id, stored: schedule.zoneData ?? "", own }
-        differences.tell({ kind: "zoneData", ...what, before: schedule.nextAt, after: nextAt })
-      }
-      const runs: Array<NewRun> = []
-      const occurrences: Array<Fire["occurrences"][number]> = []
-      let lastRunId: string | null = null
-      for (const decision of made.decisions) {
-        let runId: string | null = null
-        if (decision.reason === null) {
-          const late = isLate(decision.at, now)
-          const rows = yield* Effect.fromResult(options.runsOf(schedule, decision, late))
-          if (runs.length > 0 && runs.length + rows.length > stepMax) {
-            cursor = cursorBefore(schedule, trigger, decision.at)
-            nextAt = decision.at
-            waitsUntil = null
-            break
-          }
-          runs.push(...rows)
-          lastRunId = runId = rows[rows.length - 1]?.id ?? null
-        }
-        occurrences.push({ ...decision, runId })
-      }
-      const cancelRunId = made.cancelsLast ? schedule.lastRunId : null
-      const place = { scheduleId: schedule.id, version: schedule.version, cursor, nextAt, waitsUntil }
-      const zoneData = clockOf === null ? null : stamp(clockOf, nextAt ?? now)
-      return { ...place, cancelRunId, occurrences, runs, lastRunId, zoneData } satisfies Fire
-    })
+    const stepOf = makeStepOf(options)
+    let lastLook = Number.NEGATIVE_INFINITY
 
     /** Stores steps and tells of them. */
     const fire = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
@@ -132,16 +85,32 @@ export const makePlanner = (options: {
       return failures
     })
 
+    /** The clock was set back: what means elapsed time does not stand still until it is past here again. */
+    const goOn = Effect.fnUntraced(function* (millis: number) {
+      const now = yield* info.now
+      const steps: Array<Fire> = []
+      for (const row of yield* store.schedules()) {
+        const nextAt = row.pausedAt === null ? wentBack(row, now) : null
+        if (nextAt !== null) steps.push({ ...standingStill(row), nextAt })
+      }
+      options.events.publish({ kind: "clockBack", millis, schedules: steps.length })
+      for (let from = 0; from < steps.length; from += stepMax)
+        yield* store.fire(steps.slice(from, from + stepMax))
+    })
+
     /** One look; answers for how long to sleep. */
     const look = Effect.gen(function* () {
       if (closed) return options.pollMillis
+      const looked = clock.currentTimeMillisUnsafe()
+      if (looked < lastLook - stepBackMillis) yield* goOn(lastLook - looked)
+      lastLook = looked
       const due = yield* store.dueSchedules(dueMax)
       const now = due.length === 0 ? 0 : yield* info.now
       let failures = 0
       let steps: Array<Fire> = []
       let rows = 0
       for (const schedule of due) {
-        const step = yield* Effect.result(stepOf(schedule, now))
+        const step = stepOf(schedule, now)
         if (Result.isFailure(step)) {
           failures++
           options.onTrouble(`plan schedule "${schedule.id}"`, step.failure)
@@ -207,17 +176,3 @@ const skipped = (scheduleId: string, decisions: ReadonlyArray<Decision>) => {
   }
   return events.values()
 }
-
-/** Tells of differing zone data once for each pair of stamps: all schedules of a zone may share it. */
-const onceAZone = (events: Events) => {
-  const told = new Set<string>()
-  return {
-    tell: (event: Extract<EngineEvent, { kind: "zoneData" }>): void => {
-      const name = [event.stored, event.own].map((text) => text.slice(0, text.lastIndexOf(" "))).join(" ")
-      if (told.has(name) || told.size >= toldMax) return
-      told.add(name)
-      events.publish(event)
-    },
-  }
-}
-const toldMax = 1000

@@ -17,10 +17,17 @@ export type ParseTrigger = (schedule: {
 /** A reader of whole triggers, whose calendars are in `book`. */
 export const makeParseTrigger =
   (parse: TriggerParser, book: CalendarBook): ParseTrigger =>
-  ({ id, trigger }) =>
-    Result.mapError(
+  ({ id, trigger }) => {
+    // Most have no place of their own, and a crowded minute has many of them.
+    const { only, except, jitterMillis } = trigger
+    if (only === undefined && except === undefined && jitterMillis === undefined) {
+      const parsed = parse(trigger)
+      return Result.isSuccess(parsed) ? parsed : Result.fail(parsed.failure.within(`schedule "${id}"`))
+    }
+    return Result.mapError(
       Result.flatMap(parse(trigger), (pattern) =>
         Result.map(placeOf({ id, trigger }, book), (place) => ({ ...pattern, ...place })),
       ),
       (error) => error.within(`schedule "${id}"`),
     )
+  }

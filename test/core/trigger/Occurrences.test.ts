@@ -15,6 +15,7 @@ import {
   plan,
   rowsMax,
 } from "../../../core/trigger/Occurrences.ts"
+import { wentBack } from "../../../core/trigger/StepBack.ts"
 
 const start = Date.UTC(2026, 0, 1)
 const second = 1000
@@ -491,16 +492,16 @@ describe("Occurrences > clocks that step back", () => {
     expect(made).toMatchObject({ decisions: [], cursor: start + hour, nextAt: start + hour + minute })
   })
 
-  test("after: an end before the cursor moves behind it", () => {
+  test("after: the delay counts from an end before the cursor, which lies ahead of the clock", () => {
     const current = schedule(after(minute), {
       cursor: start + hour,
       nextAt: null,
       lastRunId: "r",
       lastRunEndedAt: start + 10,
     })
-    const made = checked(current, start + 2 * minute)
-    expect(made.decisions.map(({ at }) => at)).toEqual([start + hour + 1])
-    expect(made.cursor).toBe(start + hour + 1)
+    const made = plan(current, after(minute), start + 2 * minute)
+    expect(made.decisions.map(({ at }) => at)).toEqual([start + 10 + minute])
+    expect(made.cursor).toBe(start + hour)
   })
 })
 
@@ -639,4 +640,47 @@ describe("Occurrences > property: random looks at a clock that jumps", () => {
       expect(runs).toBeGreaterThan(5)
     }
   })
+})
+
+describe("Occurrences > elapsed time after a step back", () => {
+  const back = (trigger: ParsedTrigger, now: number, fields: Partial<DueSchedule> = {}) =>
+    wentBack(schedule(trigger, { cursor: start + hour, nextAt: start + hour + minute, ...fields }), now)
+
+  test("a fixed rate goes on at once, on an instant that is none of its own; a fixed delay after its delay", () => {
+    expect(back(every(minute), start + 5)).toBe(start + 5)
+    expect(back(every(minute), start + minute)).toBe(start + minute + 1)
+    expect(back(after(minute), start + 5)).toBe(start + 5 + minute)
+  })
+
+  test("what is near enough, waits, begins later, is on a clock or has a place stays where it stands", () => {
+    expect(back(every(minute), start + hour)).toBeNull()
+    expect(back(every(2 * hour), start)).toBeNull()
+    expect(back(every(minute), start, { nextAt: null, waitsUntil: start + hour })).toBeNull()
+    expect(back(every(minute), start, { cursor: start - 1 })).toBeNull()
+    expect(back(cron("* * * * *"), start)).toBeNull()
+    expect(back(at(start + hour), start)).toBeNull()
+    for (const placed of [
+      { only: "x" },
+      { except: "x" },
+      { jitterMillis: 5 },
+      { startsAt: 0 },
+      { endsAt: 9e15 },
+    ])
+      expect(back({ ...every(minute), ...placed } as ParsedTrigger, start)).toBeNull()
+  })
+
+  test("until the clock is past the decided ones, and then on its own grid, without a hole", () => {
+    let current = schedule(every(minute), { cursor: start + 5 * minute, nextAt: start + 1500 })
+    const found: Array<number> = []
+    for (let now = start + 1500; now < start + 8 * minute; now += 500) {
+      if ((current.nextAt ?? now) > now) continue
+      const made = checkedOnce(current, now)
+      found.push(...made)
+      current = moved(current, plan(current, every(minute), now))
+    }
+    expect(found.map((each) => (each - start) / 1000)).toEqual([1.5, 61.5, 121.5, 181.5, 241.5, 360, 420])
+  })
+
+  const checkedOnce = (current: DueSchedule, now: number): ReadonlyArray<number> =>
+    plan(current, every(minute), now).decisions.map((decision) => decision.at)
 })

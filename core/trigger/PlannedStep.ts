@@ -1,0 +1,112 @@
+// One due schedule's step: its decision as rows for the store. Plain functions, as a crowded minute has a hundred
+// thousand of them; the planner stores what comes of it.
+import * as Result from "effect/Result"
+import type { InvalidInput, InvalidSchedule, UnknownJob } from "../domain/Errors.ts"
+import type { NewRun } from "../domain/Run.ts"
+import type { DueSchedule, ScheduleRow } from "../domain/Schedule.ts"
+import type { EngineEvent, Events } from "../observe/Event.ts"
+import type { Fire } from "../ports/StoreDriver.ts"
+import { type Decision, cursorBefore, isLate, plan } from "./Occurrences.ts"
+import type { ParseTrigger } from "./Triggers.ts"
+import { disagree, makeZoneStamp, type ZoneSource } from "./ZoneData.ts"
+
+/** Makes the rows of an instant's run, the last one its own; a late one gives way to fresh work. */
+export type RunsOfInstant = (
+  schedule: DueSchedule,
+  decision: Pick<Decision, "at" | "nominalAt">,
+  late: boolean,
+) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
+
+/** Decides a schedule at `now`, by the store's clock. */
+export type StepOf = (
+  schedule: DueSchedule,
+  now: number,
+) => Result.Result<Fire, UnknownJob | InvalidInput | InvalidSchedule>
+
+/** Rows of runs in one step; more are left to the next one. */
+export const stepMax = 1000
+
+/** Over whoever reads triggers and makes runs. */
+export const makeStepOf = (options: {
+  readonly parse: ParseTrigger
+  readonly runsOf: RunsOfInstant
+  readonly zones: ZoneSource
+  readonly events: Events
+}): StepOf => {
+  const stamp = makeZoneStamp(options.zones)
+  const differences = onceAZone(options.events)
+  return (schedule, now) => {
+    const parsed = options.parse(schedule)
+    if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
+    const trigger = parsed.success
+    const clockOf = trigger.kind === "cron" ? trigger.cron.clock : null
+    const own = clockOf === null ? null : stamp(clockOf, schedule.nextAt ?? now)
+    const foreign = disagree(schedule.zoneData, own)
+    const made = plan(schedule, trigger, now, foreign)
+    let { cursor, nextAt, waitsUntil } = made
+    if (foreign && own !== null) {
+      const what = { scheduleId: schedule.id, stored: schedule.zoneData ?? "", own }
+      differences.tell({ kind: "zoneData", ...what, before: schedule.nextAt, after: nextAt })
+    }
+    const runs: Array<NewRun> = []
+    const occurrences: Array<Fire["occurrences"][number]> = []
+    let lastRunId: string | null = null
+    for (const decision of made.decisions) {
+      const { at, lastAt, count, reason, nominalAt } = decision
+      let runId: string | null = null
+      if (reason === null) {
+        const rows = options.runsOf(schedule, decision, isLate(at, now))
+        if (Result.isFailure(rows)) return Result.fail(rows.failure)
+        if (runs.length > 0 && runs.length + rows.success.length > stepMax) {
+          cursor = cursorBefore(schedule, trigger, at)
+          nextAt = at
+          waitsUntil = null
+          break
+        }
+        runs.push(...rows.success)
+        lastRunId = runId = rows.success[rows.success.length - 1]?.id ?? null
+      }
+      occurrences.push({ at, lastAt, count, runId, reason, nominalAt })
+    }
+    return Result.succeed({
+      scheduleId: schedule.id,
+      version: schedule.version,
+      cursor,
+      nextAt,
+      waitsUntil,
+      cancelRunId: made.cancelsLast ? schedule.lastRunId : null,
+      occurrences,
+      runs,
+      lastRunId,
+      zoneData: clockOf === null ? null : stamp(clockOf, nextAt ?? now),
+    })
+  }
+}
+
+/** The step that changes nothing, to change a part of it. */
+export const standingStill = ({ id, version, cursor, nextAt, waitsUntil, zoneData }: ScheduleRow): Fire => ({
+  scheduleId: id,
+  version,
+  cursor,
+  nextAt,
+  waitsUntil,
+  cancelRunId: null,
+  occurrences: [],
+  runs: [],
+  lastRunId: null,
+  zoneData,
+})
+
+/** Tells of differing zone data once for each pair of stamps: all schedules of a zone may share it. */
+const onceAZone = (events: Events) => {
+  const told = new Set<string>()
+  return {
+    tell: (event: Extract<EngineEvent, { kind: "zoneData" }>): void => {
+      const name = [event.stored, event.own].map((text) => text.slice(0, text.lastIndexOf(" "))).join(" ")
+      if (told.has(name) || told.size >= toldMax) return
+      told.add(name)
+      events.publish(event)
+    },
+  }
+}
+const toldMax = 1000
