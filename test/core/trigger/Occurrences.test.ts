@@ -666,7 +666,7 @@ describe("Occurrences > elapsed time after a step back", () => {
       { startsAt: 0 },
       { endsAt: 9e15 },
     ])
-      expect(back({ ...every(minute), ...placed } as ParsedTrigger, start)).toBeNull()
+      expect(back({ ...every(minute), ...placed }, start)).toBeNull()
   })
 
   test("until the clock is past the decided ones, and then on its own grid, without a hole", () => {
