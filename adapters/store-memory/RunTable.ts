@@ -146,7 +146,7 @@ export class RunTable {
   #leave(entry: Entry): void {
     const { state, node } = entry.run
     if (entry.expiryPlace >= 0) this.expiring.remove(entry)
-    if (state === "ready") this.readyHeap(entry.run).remove(entry)
+    if (state === "ready") this.leaveReady(entry)
     else if (state === "scheduled" || state === "retrying") this.waiting.remove(entry)
     else if (state === "running" && node !== null) {
       const carried = this.running.get(node)
@@ -167,6 +167,13 @@ export class RunTable {
     const mayExpire = state === "ready" || state === "scheduled" || state === "retrying"
     if (mayExpire && expiresAt !== null) this.expiring.push(entry)
     if (key !== null) this.#holdKey(job, key, id, !isFinal(state))
+  }
+
+  /** Takes a ready run out of its heap; an empty one goes, as a claim looks at each that there is. */
+  leaveReady(entry: Entry): void {
+    const heap = this.readyHeap(entry.run)
+    heap.remove(entry)
+    if (heap.top === undefined) this.ready.get(entry.run.queue)?.delete(entry.run.job)
   }
 
   /** The heap that a ready run is in. */

@@ -7,6 +7,8 @@ interface Ledger {
   readonly instants: Set<number>
   /** By instant, ascending. */
   rows: Array<Occurrence>
+  /** When the first decision was made; none of them was made before. */
+  oldest: number
 }
 
 /** A schedule with its place in the order of the next instants. */
@@ -109,8 +111,13 @@ export class ScheduleTable {
   decide(occurrence: Occurrence): void {
     const { scheduleId, at } = occurrence
     let ledger = this.#ledgers.get(scheduleId)
-    if (ledger === undefined) this.#ledgers.set(scheduleId, (ledger = { instants: new Set(), rows: [] }))
+    if (ledger === undefined)
+      this.#ledgers.set(
+        scheduleId,
+        (ledger = { instants: new Set(), rows: [], oldest: Number.POSITIVE_INFINITY }),
+      )
     ledger.instants.add(at)
+    ledger.oldest = Math.min(ledger.oldest, occurrence.decidedAt)
     // Nearly always the latest, so the search from the end is short.
     let place = ledger.rows.length
     while (place > 0 && (ledger.rows[place - 1] as Occurrence).at > at) place--
@@ -127,10 +134,12 @@ export class ScheduleTable {
   /** Removes what was decided before the instant. */
   forgetOccurrences(before: number): void {
     for (const [scheduleId, ledger] of this.#ledgers) {
+      if (ledger.oldest >= before) continue
       const kept = ledger.rows.filter((row) => row.decidedAt >= before)
       if (kept.length === 0) this.#ledgers.delete(scheduleId)
-      else if (kept.length < ledger.rows.length) {
-        this.#ledgers.set(scheduleId, { instants: new Set(kept.map((row) => row.at)), rows: kept })
+      else {
+        const oldest = kept.reduce((least, row) => Math.min(least, row.decidedAt), Number.POSITIVE_INFINITY)
+        this.#ledgers.set(scheduleId, { instants: new Set(kept.map((row) => row.at)), rows: kept, oldest })
       }
     }
   }

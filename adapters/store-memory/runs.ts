@@ -97,7 +97,7 @@ const take = (table: RunTable, wish: Claim, now: number): ReadonlyArray<Run> => 
     const next = Transition.claimed(first.run, wish.node, wish.acknowledged, now)
     if (next === null) {
       // The clock has stepped back since it became ready: out of the way, until the search is over.
-      table.readyHeap(first.run).remove(first)
+      table.leaveReady(first)
       early.push(first)
       continue
     }
