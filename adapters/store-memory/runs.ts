@@ -109,7 +109,7 @@ const take = (table: RunTable, wish: Claim, now: number): ReadonlyArray<Run> => 
 }
 
 const heapsOf = (table: RunTable, wish: Claim): ReadonlyArray<Heap<Entry>> => {
-  const jobs = new Set(wish.jobs)
+  const jobs = setOf(wish.jobs)
   const heaps: Array<Heap<Entry>> = []
   for (const queue of new Set(wish.queues)) {
     for (const [job, heap] of table.ready.get(queue) ?? []) {
@@ -117,6 +117,16 @@ const heapsOf = (table: RunTable, wish: Claim): ReadonlyArray<Heap<Entry>> => {
     }
   }
   return heaps
+}
+
+// A node asks with the same list each time, and it may have thousands of jobs.
+const sets = new WeakMap<ReadonlyArray<string>, ReadonlySet<string>>()
+const setOf = (jobs: ReadonlyArray<string>): ReadonlySet<string> => {
+  const known = sets.get(jobs)
+  if (known?.size === jobs.length) return known
+  const made = new Set(jobs)
+  sets.set(jobs, made)
+  return made
 }
 
 const comesBefore = (a: Run, b: Run): boolean => {

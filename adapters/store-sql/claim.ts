@@ -106,7 +106,7 @@ export const makeClaim = (session: Session) => {
 
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
-    const jobs = JSON.stringify(wish.jobs)
+    const jobs = textOf(wish.jobs)
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
       promote(batchMax)
@@ -197,4 +197,14 @@ export const makeClaim = (session: Session) => {
       return due.all({ from, until, limit }).map((row) => row["due_at"] as number)
     },
   }
+}
+
+// A node asks with the same list each time, and it may have thousands of jobs.
+const texts = new WeakMap<ReadonlyArray<string>, string>()
+const textOf = (jobs: ReadonlyArray<string>): string => {
+  const known = texts.get(jobs)
+  if (known !== undefined) return known
+  const made = JSON.stringify(jobs)
+  texts.set(jobs, made)
+  return made
 }

@@ -22,7 +22,7 @@ export interface Enqueued {
 /** What a node asks for when it has free slots. */
 export interface Claim {
   readonly node: string
-  /** Only these queues, and only jobs that the node has a handler for. */
+  /** Only these queues, and only jobs that the node has a handler for. Lists that are never changed: a store may know them again. */
   readonly queues: ReadonlyArray<string>
   readonly jobs: ReadonlyArray<string>
   /** At most this many runs, 1 to 1,000. */
