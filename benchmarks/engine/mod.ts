@@ -56,6 +56,9 @@ const measure = async (harness: Harness, folder: string, options: Options): Prom
     ...(throughput === undefined ? {} : ratesOf(throughput, options)),
     ...(only.has("latency") ? { latency: await measureLatency(harness, options) } : {}),
     ...(only.has("lateness") ? { lateness: await measureLateness(harness, options) } : {}),
+    ...(only.has("latenessMemory")
+      ? { latenessMemory: await measureLateness(harness, options, "memory") }
+      : {}),
     ...(only.has("idle") ? { idle: await measureIdle(harness, options) } : {}),
   }
   const floor =

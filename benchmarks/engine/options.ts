@@ -4,7 +4,15 @@ import { tmpdir } from "node:os"
 import { slotsMax } from "../../core/engine/EngineConfig.ts"
 
 /** What can be measured, in the order in which it is. */
-export const figureNames = ["enqueue", "single", "drain", "latency", "lateness", "idle"] as const
+export const figureNames = [
+  "enqueue",
+  "single",
+  "drain",
+  "latency",
+  "lateness",
+  "latenessMemory",
+  "idle",
+] as const
 
 /** One of the things that are measured. */
 export type FigureName = (typeof figureNames)[number]

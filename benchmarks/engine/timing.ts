@@ -50,10 +50,14 @@ export interface Lateness extends Spans {
 }
 
 /** Stores `pending` runs evenly over `spread`, and measures those that are due in the first `window` of it. */
-export const measureLateness = async (harness: Harness, options: Options): Promise<Lateness> => {
+export const measureLateness = async (
+  harness: Harness,
+  options: Options,
+  storage: "sqlite" | "memory" = "sqlite",
+): Promise<Lateness> => {
   const { pending, spread, slots } = options
   const window = Math.min(options.window, spread)
-  harness.progress(`lateness of delayed runs, ${window} ms`)
+  harness.progress(`lateness of delayed runs on ${storage}, ${window} ms`)
   const wall = wallClock()
   const dueAts: Array<number> = []
   const late: Array<number> = []
@@ -67,7 +71,7 @@ export const measureLateness = async (harness: Harness, options: Options): Promi
     },
   })
   const engine = await harness.start(
-    { jobs: [noop], storage: `sqlite:${harness.file()}`, slots },
+    { jobs: [noop], storage: storage === "memory" ? "memory:" : `sqlite:${harness.file()}`, slots },
     (event) => {
       if (event.kind === "started" && (event.run.startedAt ?? 0) < event.run.dueAt) early.add(event.run.id)
     },

@@ -60,6 +60,7 @@ describe("benchmarks > engine", () => {
       },
       latency: { count: 20, ...millis },
       lateness: { pending: 20, due: 10, count: 10, early: 0, missing: 0, ...millis },
+      latenessMemory: { pending: 20, due: 10, count: 10, early: 0, missing: 0, ...millis },
       idle: {
         pending: 100,
         measuredMillis: expect.any(Number),
@@ -77,8 +78,10 @@ describe("benchmarks > engine", () => {
     })
     expect(report.aims.map(({ name }) => name)).toEqual([
       "drain, engine / floor, wall",
-      "runs started early",
-      "lateness p99, ms",
+      "runs started early, SQLite",
+      "lateness p99 on SQLite, ms",
+      "runs started early, memory",
+      "lateness p99 on memory, ms",
       "idle CPU, % of a core",
     ])
     expect(report.troubles).toEqual([])
