@@ -5,10 +5,10 @@ import { type ErrorInfo, isFinal, type NewRun, type Run, type RunState } from ".
 
 /** From each state, where a run may go. `claim` and the rest of this file keep to it by test. */
 export const allowed: Readonly<Record<RunState, ReadonlyArray<RunState>>> = {
-  blocked: ["scheduled", "ready", "skipped", "cancelled"],
+  blocked: ["scheduled", "ready", "skipped", "cancelled", "succeeded", "retrying", "dead"],
   scheduled: ["ready", "expired", "cancelled"],
   ready: ["running", "expired", "cancelled"],
-  running: ["succeeded", "retrying", "dead", "ready", "scheduled", "cancelled"],
+  running: ["succeeded", "retrying", "dead", "ready", "scheduled", "cancelled", "blocked", "skipped"],
   retrying: ["ready", "expired", "cancelled"],
   succeeded: [],
   dead: [],
@@ -61,6 +61,8 @@ export const replay = (dead: Run, id: string, now: number): Run =>
       chainId: null,
       needs: [],
       replayOf: dead.id,
+      parentId: null,
+      step: null,
     },
     0,
     now,
@@ -125,6 +127,35 @@ export const failed = (
   if (!holds(run, token)) return null
   if (retryInMillis === null || run.attempt >= run.attemptMax) return ended(run, "dead", now, { error })
   return { ...run, state: "retrying", node: null, dueAt: now + retryInMillis, error }
+}
+
+/** The handler said that there is nothing to do: its condition does not hold. */
+export const declined = (run: Run, token: number, reason: string, now: number): Run | null =>
+  holds(run, token) ? { ...ended(run, "skipped", now, { reason }), error: null } : null
+
+/** The handler's work is a set of steps: it waits for these, and carries no node. */
+export const expanded = (run: Run, token: number, open: number): Run | null =>
+  holds(run, token) ? { ...run, state: "blocked", node: null, waitingFor: open } : null
+
+/** A step of it has ended, and others have not. */
+export const stepEnded = (run: Run, open: number): Run | null =>
+  run.state === "blocked" ? { ...run, waitingFor: open } : null
+
+/** All steps have ended, and none of them badly. */
+export const stepsSucceeded = (run: Run, output: string | null, now: number): Run | null =>
+  run.state === "blocked" ? { ...ended(run, "succeeded", now, { output }), waitingFor: 0, error: null } : null
+
+/** Its steps ended badly, or took too long: the attempt failed, as in `failed`. */
+export const stepsFailed = (
+  run: Run,
+  error: ErrorInfo,
+  retryInMillis: number | null,
+  now: number,
+): Run | null => {
+  if (run.state !== "blocked") return null
+  if (retryInMillis === null || run.attempt >= run.attemptMax)
+    return { ...ended(run, "dead", now, { error }), waitingFor: 0 }
+  return { ...run, state: "retrying", waitingFor: 0, dueAt: now + retryInMillis, error }
 }
 
 /** The handler said "not now": later, and the attempt is given back. */

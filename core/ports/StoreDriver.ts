@@ -4,6 +4,7 @@
 // throws an error with `outcomeUnknown: false`: nothing was done, and repeating it is of no use. `layerDriver`
 // (Store.ts) makes the typed services of it, and `uhrwerk/testing` has the cases that every driver must pass.
 import type { DeadLetter } from "../domain/DeadLetter.ts"
+import type { Expansion, StepState } from "../domain/Flow.ts"
 import type { Settled, Settlement } from "../domain/Outcome.ts"
 import type { Attempt, NewRun, Run, RunState } from "../domain/Run.ts"
 import type { DueSchedule, Occurrence, PutSchedule, ScheduleRow } from "../domain/Schedule.ts"
@@ -87,7 +88,8 @@ export interface RunStoreDriver {
   started(runs: ReadonlyArray<Held>): Awaitable<ReadonlyArray<boolean>>
   /**
    * Applies outcomes under their tokens, in order: attempts, dead letters and the release of dependents are
-   * part of the same step.
+   * part of the same step; so are the steps that an expanded run begins with, and those that the end of one releases.
+   * The run of a step that ends as dead gets no letter of its own: its flow run does.
    */
   settle(settlements: ReadonlyArray<Settlement>): Awaitable<ReadonlyArray<Settled>>
   /** Makes due runs ready (or expired), at most `limit`; answers how many. */
@@ -205,6 +207,73 @@ export interface ScheduleStoreDriver {
   }): Awaitable<ReadonlyArray<Occurrence>>
 }
 
+/** What the run of a step may read: the input of the run whose step it is, and what became of the steps it needs. */
+export interface StepInputs {
+  readonly runId: string
+  /** JSON text. */
+  readonly input: string | null
+  readonly needs: ReadonlyArray<{
+    readonly id: string
+    readonly state: StepState
+    /** JSON text; `null` for none, and for a step that did not succeed. */
+    readonly output: string | null
+  }>
+}
+
+/** Where one step stands. */
+export interface StepView {
+  readonly state: StepState
+  /** Its latest run; `null` while it has none. */
+  readonly runId: string | null
+  /** Why it ended without running, in the words of whoever decided that. */
+  readonly reason: string | null
+}
+
+/** A run that expanded, and where its steps stand, by their places. */
+export interface FlowView {
+  readonly run: Run
+  readonly expansion: Expansion
+  /** Attempts at its steps so far; each but the first re-ran what had failed. */
+  readonly round: number
+  /** When this attempt is over; `null`: no limit. */
+  readonly deadlineAt: number | null
+  readonly steps: ReadonlyArray<StepView>
+}
+
+/** Where a re-run begins; ids of steps, or all that failed or were skipped. */
+export type RerunFrom = "failed" | "skipped" | ReadonlyArray<string>
+
+/** What became of a re-run: `exists` when it was done before, `running` while the flow run has not ended. */
+export interface Rerun {
+  readonly result: "created" | "exists" | "running" | "nothing" | "unknown"
+  readonly runId: string | null
+}
+
+/** Runs that expand into steps: flows, and lists that are mapped. They advance within `settle` and `cancel`. */
+export interface FlowStoreDriver {
+  /** For runs that are steps; others are left out. */
+  stepInputs(runIds: ReadonlyArray<string>): Awaitable<ReadonlyArray<StepInputs>>
+  /** `null` when the run is not there or did not expand. */
+  flowOf(runId: string): Awaitable<FlowView | null>
+  /**
+   * Makes a new run of a flow run that has ended: the steps where it begins and all behind them start anew, the others
+   * keep state, run and output. The old run's letter counts as replayed. A step that is not there refuses the call.
+   */
+  rerunFlow(runId: string, newId: string, from: RerunFrom): Awaitable<Rerun>
+  /**
+   * Ends a step that has not ended, by hand; its run is cancelled. What needs it is released. Answers `ended` when
+   * it, or its flow run, had ended before.
+   */
+  markStep(mark: {
+    readonly runId: string
+    readonly step: string
+    readonly end: "succeeded" | "skipped"
+    readonly reason: string
+    /** JSON text that counts as the step's output. */
+    readonly output: string | null
+  }): Awaitable<"marked" | "ended" | "unknown">
+}
+
 /** A node: one engine process, and until when its lease holds. */
 export interface NodeRow {
   readonly id: string
@@ -237,7 +306,7 @@ export interface StoreCapabilities {
 }
 
 /** Everything that a storage adapter implements. */
-export interface StoreDriver extends RunStoreDriver, ScheduleStoreDriver, NodeStoreDriver {
+export interface StoreDriver extends RunStoreDriver, FlowStoreDriver, ScheduleStoreDriver, NodeStoreDriver {
   readonly capabilities: StoreCapabilities
   /** The store's clock, in epoch milliseconds: it decides due times, leases and expiry. */
   now(): Awaitable<number>

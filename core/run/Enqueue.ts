@@ -115,6 +115,8 @@ export const newRuns = (
         chainId,
         needs: member.needs.map((need) => idOf.get(need) as string),
         replayOf: null,
+        parentId: null,
+        step: null,
       }
     }),
   )

@@ -1,0 +1,99 @@
+// A run that expands into steps, from its first step to its end: what both stores do in it, over the rows that each
+// of them keeps in its own way. Everything here happens within one transaction of the store; nothing is kept.
+import * as Result from "effect/Result"
+import type { Expansion, StepEnd, StepState } from "../domain/Flow.ts"
+import type { ErrorInfo, NewRun, Run, RunState } from "../domain/Run.ts"
+import { stepRunId } from "../domain/Ids.ts"
+import { type Graph, parseGraph } from "./Graph.ts"
+import { type Released, release, releaseAll, type StepTable } from "./Release.ts"
+import { isFault, outcomeOf } from "./Summary.ts"
+
+/** The steps of one expanded run, as a store keeps them. */
+export interface FlowRows extends StepTable {
+  /** The end of a step itself; it was released, or is ended by hand. */
+  readonly end: (step: number, end: StepEnd) => void
+  /** Makes the run of a step that was released, and notes it in the step's row. */
+  readonly start: (step: number) => void
+}
+
+/** How many steps have not ended, and how many ended in a way that makes the run fail. */
+export interface Totals {
+  readonly open: number
+  readonly faults: number
+}
+
+/** Releases the first steps. Their rows are fresh, or as a re-run left them with `totals` to match. */
+export const begin = (graph: Graph, rows: FlowRows, totals: Totals): Totals =>
+  follow(graph, rows, totals, releaseAll(graph, rows))
+
+/** One step has ended: writes that, and releases what follows from it. */
+export const advance = (graph: Graph, rows: FlowRows, totals: Totals, step: number, end: StepEnd): Totals => {
+  rows.end(step, end)
+  return follow(graph, rows, counted(graph, totals, step, end), release(graph, rows, step, end))
+}
+
+const follow = (graph: Graph, rows: FlowRows, totals: Totals, { run, ended }: Released): Totals => {
+  for (const step of run) rows.start(step)
+  return ended.reduce((sum, { step, end }) => counted(graph, sum, step, end), totals)
+}
+
+const counted = (graph: Graph, { open, faults }: Totals, step: number, end: StepEnd): Totals => ({
+  open: open - 1,
+  faults: faults + (isFault(graph, step, end) ? 1 : 0),
+})
+
+/** What the run comes to now. With `failFast`, the first fault ends it, whatever is open. */
+export const outcome = ({ open, faults }: Totals, failFast: boolean): "running" | "succeeded" | "failed" =>
+  failFast && faults > 0 ? "failed" : outcomeOf(open, faults)
+
+/** How the run of a step ended, as the steps that need it see it. */
+export const endOf = (state: RunState): StepEnd =>
+  state === "succeeded" ? "succeeded" : state === "skipped" ? "skipped" : "failed"
+
+/** How a step counts whose flow run was closed before it ended: called off, or never begun. */
+export const closedState = (state: StepState): StepState =>
+  state === "released" ? "failed" : state === "blocked" ? "upstream_failed" : state
+
+/** The graph of an expansion; items of a list need nothing of each other. Throws for one that was not checked before. */
+export const graphOf = (expansion: Expansion): Graph => {
+  const steps =
+    expansion.kind === "flow"
+      ? expansion.definition.steps
+      : expansion.items.map((_, index) => ({ id: String(index), needs: [] }))
+  return Result.getOrThrow(parseGraph(steps))
+}
+
+/** The run of a step. */
+export const stepRun = (parent: Run, expansion: Expansion, step: number, round: number): NewRun => {
+  const { job, queue, priority, attemptMax } =
+    expansion.kind === "flow" ? expansion.definition.steps[step]! : expansion.step
+  return {
+    id: stepRunId(parent.id, step, round),
+    job,
+    queue,
+    // The steps of a flow read its input and what they need; an item is all that its run gets.
+    input: expansion.kind === "flow" ? null : (expansion.items[step] ?? null),
+    dueAt: null,
+    delayMillis: 0,
+    priority,
+    attemptMax,
+    key: null,
+    expiresAt: null,
+    scheduleId: null,
+    nominalAt: parent.nominalAt,
+    // All runs of one flow run, at any depth, are one chain.
+    chainId: parent.chainId ?? parent.id,
+    needs: [],
+    replayOf: null,
+    parentId: parent.id,
+    step,
+  }
+}
+
+/** Why a run whose steps ended badly failed: the first of them by name. */
+export const stepsError = (graph: Graph, faulty: ReadonlyArray<number>): ErrorInfo => {
+  const named = faulty.slice(0, 5).map((step) => `"${graph.ids[step]}"`)
+  const more = faulty.length > named.length ? ` and ${faulty.length - named.length} more` : ""
+  const message = `${faulty.length} of ${graph.size} steps failed: ${named.join(", ")}${more}`
+  return { name: "StepsFailed", message: message.slice(0, 1000), kind: "error" }
+}
