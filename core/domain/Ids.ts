@@ -64,12 +64,16 @@ const byte = (value: number): string => hex[Math.floor(value) & 0xff] as string
  */
 export const stepRunId = (parentId: string, step: number, round: number): string => {
   const text = `${parentId}/${step}/${round}`
-  const parts = [0x811c9dc5, 0x9e3779b9, 0x85ebca6b].map((seed) => hashOf(text, seed))
-  const [a = 0, b = 0, c = 0] = parts
-  const digits = [a, b, c].map((part) => part.toString(16).padStart(8, "0")).join("")
-  const variant = "89ab"[a & 3] as string
+  const digits = fingerprint(text)
+  const variant = "89ab"[Number.parseInt(digits.slice(0, 8), 16) & 3] as string
   return `${parentId.slice(0, 13)}-7${digits.slice(1, 4)}-${variant}${digits.slice(5, 8)}-${digits.slice(8, 20)}`
 }
+
+/** 96 bits of a hash of a text, as 24 hex digits: the same on every runtime, and no secret. */
+export const fingerprint = (text: string): string =>
+  [0x811c9dc5, 0x9e3779b9, 0x85ebca6b]
+    .map((seed) => hashOf(text, seed).toString(16).padStart(8, "0"))
+    .join("")
 
 /** Mixes a text to 32 bits: two multiplications a character, then every bit of the sum reaches every other. */
 const hashOf = (text: string, seed: number): number => {
