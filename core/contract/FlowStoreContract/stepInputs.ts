@@ -68,7 +68,7 @@ export const stepInputCases: ReadonlyArray<Case> = [
       yield* enqueue(newRun(8))
       yield* beginFlow(1, flowOf([step("a"), step("b")]), { input: "1" })
       const outer = yield* claimStep("a")
-      yield* settle(expanding(outer, flowOf([step("c")], { name: "inner" })))
+      yield* settle(expanding(outer, flowOf([step("c")])))
       const b = yield* claimStep("b")
       const c = yield* claimStep("c")
       const asked = [c.id, runId(1), b.id, runId(7), runId(8), outer.id]
