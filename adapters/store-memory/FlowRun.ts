@@ -1,6 +1,6 @@
 // The steps of one expanded run in memory: states and counters, the runs that the steps got, and what somebody
 // marked. Rows only: what happens to runs because of them is in `follow.ts`.
-import type { Expansion, StepEnd, StepState } from "../../core/domain/Flow.ts"
+import type { Expansion, FlowDefinition, StepEnd, StepState } from "../../core/domain/Flow.ts"
 import { closedState, deadlineOf, type FlowRows, graphOf, type Totals } from "../../core/flow/Advance.ts"
 import type { Graph } from "../../core/flow/Graph.ts"
 import { hasEnded, Progress } from "../../core/flow/Progress.ts"
@@ -125,33 +125,41 @@ export class FlowRun {
   }
 }
 
+/** A definition that flow runs share. */
+interface Shared {
+  readonly definition: FlowDefinition
+  readonly graph: Graph
+  userCount: number
+}
+
 /** The definitions of flows whose runs are there: kept once for a name and version, however many runs share it. */
 export class Plans {
-  readonly #shared = new Map<string, { readonly plan: Plan; userCount: number }>()
+  readonly #shared = new Map<string, Shared>()
 
   /** Checks an expansion and changes nothing; throws a refusal. */
   check(expansion: Expansion): Plan {
-    return this.#shared.get(keyOf(expansion))?.plan ?? { expansion, graph: graphOf(expansion) }
+    const known = expansion.kind === "flow" ? this.#shared.get(keyOf(expansion.definition)) : undefined
+    return { expansion, graph: known?.graph ?? graphOf(expansion) }
   }
 
-  /** The plan for one more flow run. */
-  take(plan: Plan): Plan {
-    const key = keyOf(plan.expansion)
-    if (key === "") return plan
-    const known = this.#shared.get(key) ?? { plan, userCount: 0 }
+  /** The plan for one more flow run. A list is nobody else's. */
+  take({ expansion, graph }: Plan): Plan {
+    if (expansion.kind === "map") return { expansion, graph }
+    const { definition } = expansion
+    const key = keyOf(definition)
+    const known = this.#shared.get(key) ?? { definition, graph, userCount: 0 }
     known.userCount++
     this.#shared.set(key, known)
-    return known.plan
+    return { expansion: { ...expansion, definition: known.definition }, graph: known.graph }
   }
 
   /** One flow run less. */
-  giveBack(plan: Plan): void {
-    const key = keyOf(plan.expansion)
+  giveBack({ expansion }: Plan): void {
+    if (expansion.kind === "map") return
+    const key = keyOf(expansion.definition)
     const known = this.#shared.get(key)
     if (known !== undefined && --known.userCount === 0) this.#shared.delete(key)
   }
 }
 
-// A list is nobody else's.
-const keyOf = (expansion: Expansion): string =>
-  expansion.kind === "flow" ? JSON.stringify([expansion.definition.name, expansion.definition.version]) : ""
+const keyOf = ({ name, version }: FlowDefinition): string => JSON.stringify([name, version])

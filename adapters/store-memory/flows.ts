@@ -90,7 +90,8 @@ const inputsOf = (table: RunTable, runId: string): StepInputs | null => {
     state: flow.states[need] ?? "blocked",
     output: stepOutput(table, flow, need),
   }))
-  return { runId, input: parent.run.input, needs: named }
+  const { input = parent.run.input } = flow.plan.expansion
+  return { runId, input, needs: named }
 }
 
 /** The run that does the work of this one again already. */
