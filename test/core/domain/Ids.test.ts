@@ -1,6 +1,7 @@
 // Ids: the layout of RFC 9562, and an order that holds within a millisecond, while the clock steps back, and when the
 // counter overflows.
 import { describe, expect, test } from "vitest"
+import { flowStepMax } from "../../../core/domain/Flow.ts"
 import { isRunId, madeAt, makeIds, stepRunId } from "../../../core/domain/Ids.ts"
 
 const start = 1_800_000_000_000
@@ -222,8 +223,13 @@ describe("Ids > runs of steps", () => {
   test("the same for the same run, step and round, on every runtime and for ever", () => {
     expect(stepRunId(parent, 0, 1)).toBe(stepRunId(parent, 0, 1))
     // Stored rows carry them: another text would make a second run of a step.
-    expect(stepRunId(parent, 0, 1)).toBe("01a3185c-5000-7279-8d7c-022be96ef49f")
-    expect(stepRunId(parent, 19_999, 7)).toBe("01a3185c-5000-7e1f-9f0d-b9a1910bf040")
+    expect(stepRunId(parent, 0, 1)).toBe("01a3185c-5000-7000-8227-ed7c022be96e")
+    expect(stepRunId(parent, 19_999, 7)).toBe("01a3185c-5000-74e1-bde1-4f0db9a1910b")
+  })
+
+  test("those of one round ascend with the steps, as far as a flow may go", () => {
+    const steps = Array.from({ length: flowStepMax }, (_, step) => stepRunId(parent, step, 3))
+    expect(ascending(steps)).toBe(flowStepMax)
   })
 
   test("well formed, made when the flow run was", () => {
@@ -252,23 +258,21 @@ describe("Ids > runs of steps", () => {
     },
   )
 
-  test("every one of its 74 bits depends on step, round and flow run", () => {
+  test("every one of its 58 bits of a hash depends on step, round and flow run", () => {
     const other = "01a3185c-5000-7678-aabc-def1fffffffe"
-    const bitsOf = (id: string): bigint => BigInt(`0x${id.replaceAll("-", "")}`)
-    const changed = (pairs: ReadonlyArray<readonly [string, string]>): number => {
-      const ones = new Array<number>(128).fill(0)
+    const hashOf = (id: string): bigint => BigInt(`0x${id.replaceAll("-", "")}`) & ((1n << 58n) - 1n)
+    const turned = (pairs: ReadonlyArray<readonly [string, string]>): number => {
+      const ones = new Array<number>(58).fill(0)
       for (const [a, b] of pairs) {
-        const difference = bitsOf(a) ^ bitsOf(b)
-        for (let bit = 0; bit < 128; bit++) ones[bit]! += Number((difference >> BigInt(bit)) & 1n)
+        const difference = hashOf(a) ^ hashOf(b)
+        for (let bit = 0; bit < 58; bit++) ones[bit]! += Number((difference >> BigInt(bit)) & 1n)
       }
-      // A good hash turns half of the bits, each in half of the pairs.
+      // A good hash turns each bit in half of the pairs.
       return ones.filter((count) => count > pairs.length * 0.4 && count < pairs.length * 0.6).length
     }
     const steps = Array.from({ length: 1_000 }, (_, step) => step)
-    expect(changed(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(parent, step + 1, 1)]))).toBe(
-      74,
-    )
-    expect(changed(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(parent, step, 2)]))).toBe(74)
-    expect(changed(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(other, step, 1)]))).toBe(74)
+    expect(turned(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(parent, step + 1, 1)]))).toBe(58)
+    expect(turned(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(parent, step, 2)]))).toBe(58)
+    expect(turned(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(other, step, 1)]))).toBe(58)
   })
 })
