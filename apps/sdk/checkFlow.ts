@@ -51,6 +51,7 @@ export const checkFlow = (
         ? null
         : yield* parseSpan(`${place}.timeout`, flow.options.timeout, 1)
     const failFast = yield* checkFlag(`${place}.failFast`, flow.options.failFast)
+    yield* checkFlag(`${place}.holdOnFailure`, flow.options.holdOnFailure)
     if (flow.steps.length > flowStepMax)
       return yield* refuse(`${place}.steps`, flow.steps.length, `at most ${flowStepMax} steps`)
     const handles = new Map<unknown, StepSpec>(flow.steps.map((step) => [step.handle, step]))

@@ -7,7 +7,7 @@ import { encodePayload } from "../../core/domain/Payload.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
-import { checkCatchUp, checkLimits, checkOverlap } from "../../core/engine/ScheduleChecks.ts"
+import { checkCatchUp, checkHold, checkLimits, checkOverlap } from "../../core/engine/ScheduleChecks.ts"
 import { checkInput, isInputSchema } from "./input.ts"
 import { type CheckedFlow, checkFlow } from "./checkFlow.ts"
 import { checkWork } from "./checkWork.ts"
@@ -172,6 +172,7 @@ const checkTriggers = async (job: Config["jobs"][number]): Promise<Array<NewSche
   const { on } = job.options
   const place = `${isFlow(job) ? "flow" : "job"} "${job.name}"`
   const needs = isFlow(job) ? [] : Object.keys(job.options.needs ?? {})
+  const isHeld = isFlow(job) && job.options.holdOnFailure === true
   const specs: ReadonlyArray<TriggerSpec> =
     on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
   const schedules: Array<NewSchedule> = []
@@ -185,7 +186,10 @@ const checkTriggers = async (job: Config["jobs"][number]): Promise<Array<NewSche
     )
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)
-    const overlap = Result.getOrThrow(checkOverlap(`${field}.overlap`, spec.options.overlap))
+    const overlap = Result.getOrThrow(
+      checkOverlap(`${field}.overlap`, spec.options.overlap ?? (isHeld ? "queueOne" : undefined)),
+    )
+    const hold = Result.getOrThrow(checkHold(field, isHeld, overlap))
     if (overlap === "cancelRunning" && needs.length > 0) {
       throw new InvalidInput({
         field: `${field}.overlap`,
@@ -196,7 +200,7 @@ const checkTriggers = async (job: Config["jobs"][number]): Promise<Array<NewSche
     schedules.push({
       id: index === 0 ? job.name : `${job.name}#${index + 1}`,
       job: job.name,
-      trigger: Result.getOrThrow(checkLimits(field, pattern, spec.options)),
+      trigger: { ...Result.getOrThrow(checkLimits(field, pattern, spec.options)), ...hold },
       input: Result.getOrThrow(encodePayload(`${field}.input`, spec.options.input)),
       overlap,
       ...Result.getOrThrow(checkCatchUp(field, spec.options)),

@@ -325,6 +325,89 @@ describe("schedules", () => {
   })
 })
 
+describe("holdOnFailure", () => {
+  /** Fails at its first instant only. */
+  const holding = (overlap?: "skip") => {
+    const state = { broken: true }
+    const held = flow(
+      "held",
+      { on: every("1m", overlap === undefined ? {} : { overlap }), holdOnFailure: true },
+      (f) =>
+        f.step("a", {
+          retry: once,
+          run: () => {
+            if (state.broken) throw new NonRetryable("broken")
+          },
+        }),
+    )
+    return { state, held }
+  }
+  const deadRun = async (engine: TestEngine): Promise<string> =>
+    (await engine.deadLetters())[0]?.runId as string
+
+  test("the next occurrence waits until somebody re-runs what failed, and then starts at once", async () => {
+    const { state, held } = holding()
+    const engine = await start({ jobs: [held] })
+    await engine.advance("5m")
+    expect(startsOf(engine, "held")).toEqual([0])
+    state.broken = false
+    await engine.rerun(await deadRun(engine))
+    await engine.advance("0s")
+    expect(startsOf(engine, "held")).toEqual([0, 300])
+    await engine.advance("1m")
+    expect(startsOf(engine, "held")).toEqual([0, 300, 360])
+  })
+
+  test("a replay decides too", async () => {
+    const { state, held } = holding()
+    const engine = await start({ jobs: [held] })
+    await engine.advance("150s")
+    state.broken = false
+    await engine.replay(await deadRun(engine))
+    await engine.advance("0s")
+    expect(startsOf(engine, "held")).toEqual([0, 150, 150])
+  })
+
+  test("with overlap skip what comes meanwhile is left out, and says so", async () => {
+    const { state, held } = holding("skip")
+    const engine = await start({ jobs: [held] })
+    await engine.advance("150s")
+    state.broken = false
+    await engine.rerun(await deadRun(engine))
+    await engine.advance("30s")
+    expect(startsOf(engine, "held")).toEqual([0, 180])
+    const reasons = engine.events.flatMap((event) =>
+      event.kind === "occurrence" ? [[event.reason, (event.at - startAt) / 1000]] : [],
+    )
+    expect(reasons).toEqual([
+      ["overlap", 60],
+      ["overlap", 120],
+    ])
+  })
+
+  test("a run by hand goes beside it, and a cancelled run holds nothing", async () => {
+    const { state, held } = holding()
+    const engine = await start({ jobs: [held] })
+    await engine.advance("90s")
+    state.broken = false
+    await engine.runNow("held")
+    await engine.advance("30s")
+    expect(startsOf(engine, "held")).toEqual([0, 90, 90, 120])
+    const slow = lasting("slow", 90, { on: every("1m"), holdOnFailure: true })
+    const other = await start({ jobs: [slow] })
+    await other.advance("1s")
+    const [run] = await other.runs({ job: "slow" })
+    await other.cancel(run?.id as string)
+    await other.advance("1m")
+    expect(startsOf(other, "slow")).toEqual([0, 60])
+  })
+
+  test("an overlap that waits for nothing is refused", async () => {
+    const wrong = lasting("wrong", 1, { on: every("1m", { overlap: "allow" }), holdOnFailure: true })
+    await expect(start({ jobs: [wrong] })).rejects.toThrow('flow "wrong".on.overlap')
+  })
+})
+
 describe("by hand", () => {
   const mendable = () => {
     const state = { broken: true, ran: [] as Array<string> }
