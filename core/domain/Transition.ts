@@ -68,6 +68,14 @@ export const replay = (dead: Run, id: string, now: number): Run =>
     now,
   )
 
+/** The first row of a run that re-runs steps of a flow run that ended: it has expanded, at its first attempt. */
+export const rerun = (old: Run, id: string, now: number): Run => ({
+  ...replay(old, id, now),
+  state: "blocked",
+  attempt: 1,
+  startedAt: now,
+})
+
 /**
  * One of its needs has succeeded; with the last one it becomes ready, or scheduled when not due yet. It could not
  * start before, so it is due from now on and not late for the time that it waited.

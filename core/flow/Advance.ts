@@ -1,9 +1,12 @@
 // A run that expands into steps, from its first step to its end: what both stores do in it, over the rows that each
 // of them keeps in its own way. Everything here happens within one transaction of the store; nothing is kept.
 import * as Result from "effect/Result"
-import type { Expansion, StepEnd, StepState } from "../domain/Flow.ts"
-import type { ErrorInfo, NewRun, Run, RunState } from "../domain/Run.ts"
+import { type Expansion, flowStepMax, itemMax, type StepEnd, type StepState } from "../domain/Flow.ts"
 import { stepRunId } from "../domain/Ids.ts"
+import { payloadBytesMax, utf8Length } from "../domain/Payload.ts"
+import type { ErrorInfo, NewRun, Run, RunState } from "../domain/Run.ts"
+import { quote } from "../domain/TimeSpan.ts"
+import { refusal } from "../ports/StoreLimits.ts"
 import { type Graph, parseGraph } from "./Graph.ts"
 import { type Released, release, releaseAll, type StepTable } from "./Release.ts"
 import { isFault, outcomeOf } from "./Summary.ts"
@@ -42,9 +45,16 @@ const counted = (graph: Graph, { open, faults }: Totals, step: number, end: Step
   faults: faults + (isFault(graph, step, end) ? 1 : 0),
 })
 
-/** What the run comes to now. With `failFast`, the first fault ends it, whatever is open. */
-export const outcome = ({ open, faults }: Totals, failFast: boolean): "running" | "succeeded" | "failed" =>
-  failFast && faults > 0 ? "failed" : outcomeOf(open, faults)
+/**
+ * What the run comes to now. With `failFast`, a fault since `before` ends it, whatever is open; those that a re-run
+ * kept do not, or it could re-run nothing.
+ */
+export const outcome = (
+  { open, faults }: Totals,
+  before: Totals,
+  failFast: boolean,
+): "running" | "succeeded" | "failed" =>
+  failFast && faults > before.faults ? "failed" : outcomeOf(open, faults)
 
 /** How the run of a step ended, as the steps that need it see it. */
 export const endOf = (state: RunState): StepEnd =>
@@ -54,13 +64,34 @@ export const endOf = (state: RunState): StepEnd =>
 export const closedState = (state: StepState): StepState =>
   state === "released" ? "failed" : state === "blocked" ? "upstream_failed" : state
 
-/** The graph of an expansion; items of a list need nothing of each other. Throws for one that was not checked before. */
+/**
+ * The graph of an expansion; items of a list need nothing of each other. Throws a refusal for too many of either, for
+ * steps that make no graph, and for an output that no step has.
+ */
 export const graphOf = (expansion: Expansion): Graph => {
-  const steps =
-    expansion.kind === "flow"
-      ? expansion.definition.steps
-      : expansion.items.map((_, index) => ({ id: String(index), needs: [] }))
-  return Result.getOrThrow(parseGraph(steps))
+  if (expansion.kind === "map") {
+    const { items } = expansion
+    if (items.length > itemMax) throw refusal(`items: ${items.length} are more than ${itemMax}`)
+    return Result.getOrThrow(parseGraph(items.map((_, index) => ({ id: String(index), needs: [] }))))
+  }
+  const { steps, output } = expansion.definition
+  if (steps.length > flowStepMax) throw refusal(`steps: ${steps.length} are more than ${flowStepMax}`)
+  const parsed = parseGraph(steps)
+  if (Result.isFailure(parsed)) throw refusal(parsed.failure.message)
+  if (output !== null && !parsed.success.places.has(output)) {
+    throw refusal(`output: the flow has no step ${quote(output)}`)
+  }
+  return parsed.success
+}
+
+/** Whether the first fault ends an expanded run. */
+export const isFailFast = (expansion: Expansion): boolean =>
+  expansion.kind === "flow" ? expansion.definition.failFast : expansion.failFast
+
+/** When a round that begins now is over. */
+export const deadlineOf = (expansion: Expansion, now: number): number | null => {
+  const timeoutMillis = expansion.kind === "flow" ? expansion.definition.timeoutMillis : null
+  return timeoutMillis === null ? null : now + timeoutMillis
 }
 
 /** The run of a step. */
@@ -88,6 +119,25 @@ export const stepRun = (parent: Run, expansion: Expansion, step: number, round: 
     parentId: parent.id,
     step,
   }
+}
+
+/**
+ * The output of a list that was mapped: the array of its items' outputs in order, `null` for none. Fails when it is
+ * larger than a payload may be; another attempt would not change that.
+ */
+export const mapOutput = (outputs: ReadonlyArray<string | null>): Result.Result<string, ErrorInfo> => {
+  const texts = outputs.map((output) => output ?? "null")
+  // Two brackets, and a comma between any two: known before anything is joined.
+  const bytes = texts.reduce((sum, text) => sum + utf8Length(text) + 1, 1 + (texts.length === 0 ? 1 : 0))
+  if (bytes <= payloadBytesMax) return Result.succeed(`[${texts.join(",")}]`)
+  const message = `The outputs of ${texts.length} items are ${bytes} bytes together, more than the ${payloadBytesMax} allowed`
+  return Result.fail({ name: "InvalidPayload", message, kind: "payload" })
+}
+
+/** Why a run failed whose steps did not end in time. */
+export const timeoutError = (open: number, timeoutMillis: number): ErrorInfo => {
+  const message = `${open} steps had not ended after the ${timeoutMillis} ms allowed`
+  return { name: "StepsTimeout", message, kind: "timeout" }
 }
 
 /** Why a run whose steps ended badly failed: the first of them by name. */

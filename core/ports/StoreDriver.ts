@@ -92,9 +92,12 @@ export interface RunStoreDriver {
    * The run of a step that ends as dead gets no letter of its own: its flow run does.
    */
   settle(settlements: ReadonlyArray<Settlement>): Awaitable<ReadonlyArray<Settled>>
-  /** Makes due runs ready (or expired), at most `limit`; answers how many. */
+  /** Makes due runs ready (or expired), and ends attempts at steps that are over their deadline; at most `limit`. */
   promote(limit: number): Awaitable<number>
-  /** The distinct due times of scheduled and retrying runs after `from`, up to `until`, ascending, at most `limit`. */
+  /**
+   * The distinct due times of scheduled and retrying runs, and deadlines of flow runs, after `from`, up to `until`,
+   * ascending, at most `limit`.
+   */
   dueWithin(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
   /** Running runs that `node` holds, at most `limit`: how a node finds a claim whose answer it never got. */
   carried(node: string, limit: number): Awaitable<ReadonlyArray<Run>>
@@ -117,7 +120,10 @@ export interface RunStoreDriver {
   replay(runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): Awaitable<ReadonlyArray<Replayed>>
   /** Removes letters; answers how many there were. The dead runs stay until they are pruned. */
   drop(runIds: ReadonlyArray<string>): Awaitable<number>
-  /** Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. */
+  /**
+   * Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. The run of a step
+   * stays as long as its flow run is there, or a re-run that kept it.
+   */
   prune(before: number, limit: number): Awaitable<number>
 }
 
@@ -164,6 +170,9 @@ export interface CalendarRow {
 
 /** The reason of a run that its schedule's next one took the place of. */
 export const replacedReason = "Its schedule started the next run in its place"
+
+/** The reason of a step's run whose flow run was cancelled, failed or took too long before it had ended. */
+export const calledOffReason = "Called off with its flow run"
 
 /** Schedules and their ledger. */
 export interface ScheduleStoreDriver {
@@ -225,7 +234,7 @@ export interface StepView {
   readonly state: StepState
   /** Its latest run; `null` while it has none. */
   readonly runId: string | null
-  /** Why it ended without running, in the words of whoever decided that. */
+  /** Why it ended as it did, in the words of whoever marked it, declined or cancelled its run; `null`: by itself. */
   readonly reason: string | null
 }
 
@@ -243,7 +252,10 @@ export interface FlowView {
 /** Where a re-run begins; ids of steps, or all that failed or were skipped. */
 export type RerunFrom = "failed" | "skipped" | ReadonlyArray<string>
 
-/** What became of a re-run: `exists` when it was done before, `running` while the flow run has not ended. */
+/**
+ * What became of a re-run: `exists` with the run that does the work again already, if it is the one of this call or
+ * the letter counts as replayed; `running` while the flow run has not ended; `nothing` when no step would start anew.
+ */
 export interface Rerun {
   readonly result: "created" | "exists" | "running" | "nothing" | "unknown"
   readonly runId: string | null
@@ -257,7 +269,8 @@ export interface FlowStoreDriver {
   flowOf(runId: string): Awaitable<FlowView | null>
   /**
    * Makes a new run of a flow run that has ended: the steps where it begins and all behind them start anew, the others
-   * keep state, run and output. The old run's letter counts as replayed. A step that is not there refuses the call.
+   * keep state, run and output. The old run's letter counts as replayed. It is one attempt: the policy's delays were
+   * for the old one. Refused: a step that is not there, a run that is itself a step, and an id that is taken.
    */
   rerunFlow(runId: string, newId: string, from: RerunFrom): Awaitable<Rerun>
   /**
