@@ -1,7 +1,7 @@
 // Claim, start and settle: the three steps of a run's happy path, each one prepared statement a run or a batch.
 import { and, eq, sql } from "drizzle-orm"
 import type { Settled, Settlement } from "../../core/domain/Outcome.ts"
-import { isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
+import type { Run, RunState } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Claim, Held } from "../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkLimit, windowMax } from "../../core/ports/StoreLimits.ts"
@@ -14,8 +14,9 @@ import { at, build, prepare, type Row } from "./Statement.ts"
 // Settlements that change nothing but the run itself.
 type Transiting = Exclude<Settlement, Expanding | { kind: "succeeded" }>
 
-// When a run that waits is due; of no meaning for others.
-const dueOf = (run: Run): number | null => (isFinal(run.state) || run.state === "running" ? null : run.dueAt)
+// When a run that waits for its time is due; of no meaning for others.
+const dueOf = ({ state, dueAt }: Run): number | null =>
+  state === "scheduled" || state === "ready" || state === "retrying" ? dueAt : null
 
 /** The part of a store that moves runs from due to ended; `flows` takes those that expand. */
 export const makeClaim = (session: Session, flows: Flows) => {

@@ -72,7 +72,7 @@ export const makeFlows = (session: Session, flows: Flows) => {
       definitionId === null
         ? flows.wholePlan(flow).expansion
         : { kind: "flow", definition: flows.definitions.definitionOf(definitionId) }
-    const views = new Array<StepView>(flow.plan.graph.size).fill(unreached)
+    const views = Array.from({ length: flow.plan.graph.size }, (): StepView => unreached)
     for (const { step, state, runId, reason } of flows.outputs.results(flow))
       views[step] = { state, runId, reason }
     const steps = flow.waits ? views : views.map((view) => ({ ...view, state: closedState(view.state) }))
