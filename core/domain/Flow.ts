@@ -73,7 +73,7 @@ export interface FlowDefinition {
 }
 
 /** What does the work of a run instead of its handler: the steps of a flow, or one step for each item of a list. */
-export type Expansion =
+export type Expansion = (
   | { readonly kind: "flow"; readonly definition: FlowDefinition }
   | {
       readonly kind: "map"
@@ -82,6 +82,13 @@ export type Expansion =
       readonly items: ReadonlyArray<string | null>
       readonly failFast: boolean
     }
+) & {
+  /**
+   * JSON text that the steps read as the input of their flow (`StepInputs.input`); absent: the input of the run that
+   * expanded. The run of a step has no input of its own, so a flow within a flow gets its input here.
+   */
+  readonly input?: string | null
+}
 
 /** Most items of one list. */
 export const itemMax = 1000

@@ -81,7 +81,7 @@ export const rerun = (old: Run, id: string, now: number): Run => ({
  * start before, so it is due from now on and not late for the time that it waited.
  */
 export const needMet = (run: Run, now: number): Run | null => {
-  if (run.state !== "blocked") return null
+  if (run.state !== "blocked" || waitsForSteps(run)) return null
   const waitingFor = run.waitingFor - 1
   if (waitingFor > 0) return { ...run, waitingFor }
   const dueAt = Math.max(run.dueAt, now)
@@ -90,7 +90,7 @@ export const needMet = (run: Run, now: number): Run | null => {
 
 /** One of its needs ended otherwise than succeeded, so it can never start. */
 export const needFailed = (run: Run, reason: string, now: number): Run | null =>
-  run.state === "blocked" ? ended(run, "skipped", now, { reason }) : null
+  run.state === "blocked" && !waitsForSteps(run) ? ended(run, "skipped", now, { reason }) : null
 
 /** Its time has come by the store's clock; or its time to start has passed, then it expires. */
 export const promoted = (run: Run, now: number): Run | null => {
@@ -147,11 +147,11 @@ export const expanded = (run: Run, token: number, open: number): Run | null =>
 
 /** A step of it has ended, and others have not. */
 export const stepEnded = (run: Run, open: number): Run | null =>
-  run.state === "blocked" ? { ...run, waitingFor: open } : null
+  waitsForSteps(run) ? { ...run, waitingFor: open } : null
 
 /** All steps have ended, and none of them badly. */
 export const stepsSucceeded = (run: Run, output: string | null, now: number): Run | null =>
-  run.state === "blocked" ? { ...ended(run, "succeeded", now, { output }), waitingFor: 0, error: null } : null
+  waitsForSteps(run) ? { ...ended(run, "succeeded", now, { output }), waitingFor: 0, error: null } : null
 
 /** Its steps ended badly, or took too long: the attempt failed, as in `failed`. */
 export const stepsFailed = (
@@ -160,7 +160,7 @@ export const stepsFailed = (
   retryInMillis: number | null,
   now: number,
 ): Run | null => {
-  if (run.state !== "blocked") return null
+  if (!waitsForSteps(run)) return null
   if (retryInMillis === null || run.attempt >= run.attemptMax)
     return { ...ended(run, "dead", now, { error }), waitingFor: 0 }
   return { ...run, state: "retrying", waitingFor: 0, dueAt: now + retryInMillis, error }
@@ -203,6 +203,9 @@ export const expired = (run: Run, now: number): Run | null =>
 
 /** Whether its time to start has passed. */
 export const isOverdue = (run: Run, now: number): boolean => run.expiresAt !== null && run.expiresAt <= now
+
+// Blocked by its needs, a run has not used an attempt yet; by its steps, it has.
+const waitsForSteps = (run: Run): boolean => run.state === "blocked" && run.attempt > 0
 
 const holds = (run: Run, token: number): boolean => run.state === "running" && run.token === token
 

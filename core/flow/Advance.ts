@@ -135,8 +135,9 @@ export const mapOutput = (outputs: ReadonlyArray<string | null>): Result.Result<
 }
 
 /** Why a run failed whose steps did not end in time. */
-export const timeoutError = (open: number, timeoutMillis: number): ErrorInfo => {
-  const message = `${open} steps had not ended after the ${timeoutMillis} ms allowed`
+export const timeoutError = (open: number, expansion: Expansion): ErrorInfo => {
+  const limit = expansion.kind === "flow" ? `${expansion.definition.timeoutMillis} ms` : "time"
+  const message = `${open} steps had not ended after the ${limit} allowed`
   return { name: "StepsTimeout", message, kind: "timeout" }
 }
 

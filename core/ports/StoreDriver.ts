@@ -219,7 +219,7 @@ export interface ScheduleStoreDriver {
 /** What the run of a step may read: the input of the run whose step it is, and what became of the steps it needs. */
 export interface StepInputs {
   readonly runId: string
-  /** JSON text. */
+  /** JSON text: `Expansion.input` of the run whose step it is, or that run's own input where the expansion has none. */
   readonly input: string | null
   readonly needs: ReadonlyArray<{
     readonly id: string

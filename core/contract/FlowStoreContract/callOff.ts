@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { RunStore } from "../../ports/Store.ts"
 import { calledOffReason } from "../../ports/StoreDriver.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
-import { claim, claimOne, failing, join, runId, settle, statesOf, stored, success } from "../Fixtures.ts"
+import { claim, failing, join, runId, settle, statesOf, stored, success } from "../Fixtures.ts"
 import {
   beginFlow,
   claimStep,
@@ -56,7 +56,7 @@ export const callOffCases: ReadonlyArray<Case> = [
       const runs = yield* RunStore
       yield* beginFlow(1, flowOf([step("a"), step("z", ["a"])]))
       const a = yield* claimStep("a")
-      yield* settle(expanding(a, flowOf([step("b"), step("y", ["b"])], { name: "inner" }), 0))
+      yield* settle(expanding(a, flowOf([step("b"), step("y", ["b"])]), 0))
       const b = yield* claimStep("b")
       yield* settle(expanding(b, mapOf(["1", "2", "3"]), 0))
       const items = yield* claim({ jobs: ["item"], limit: 2 })
@@ -179,7 +179,7 @@ export const callOffCases: ReadonlyArray<Case> = [
       )
       yield* expectSame("open", yield* stepStates(runId(1)), ["released", "blocked"])
       yield* join("n1", 5_000)
-      if (!(yield* runs.carried("n1", 10)).length) yield* claimOne({ jobs: ["do-a"], node: "n1" })
+      yield* claimStep("a")
       clock.advance(5_000)
       yield* join("n2", 600_000)
       yield* expectSame(

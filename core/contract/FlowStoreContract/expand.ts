@@ -165,10 +165,10 @@ export const expandCases: ReadonlyArray<Case> = [
       const before = yield* runs.list({ limit: 10 })
       for (const [index, [expansion, named]] of (
         [
-          [flowOf([step("a", ["b"]), step("b", ["a"])], { version: "circle" }), '"a" -> "b"'],
-          [flowOf([step("a", ["gone"])], { version: "missing" }), '"gone"'],
-          [flowOf([step("a"), step("a")], { version: "twice" }), '"a"'],
-          [flowOf([step("a")], { version: "output", output: "gone" }), '"gone"'],
+          [flowOf([step("a", ["b"]), step("b", ["a"])]), '"a" -> "b"'],
+          [flowOf([step("a", ["gone"])]), '"gone"'],
+          [flowOf([step("a"), step("a")]), '"a"'],
+          [flowOf([step("a")], { output: "gone" }), '"gone"'],
         ] as const
       ).entries()) {
         const error = yield* expectRefused(

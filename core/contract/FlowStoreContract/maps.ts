@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import { itemMax } from "../../domain/Flow.ts"
 import { stepRunId } from "../../domain/Ids.ts"
 import { payloadBytesMax } from "../../domain/Payload.ts"
+import type { Settlement } from "../../domain/Outcome.ts"
 import type { Run } from "../../domain/Run.ts"
 import { FlowStore, RunStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
@@ -28,9 +29,10 @@ const claimItems = Effect.map(claim({ jobs: ["item"], limit: itemMax }), (runs) 
 
 const settleAll = Effect.fnUntraced(function* (
   items: ReadonlyArray<Run>,
-  settlementOf: (run: Run) => ReturnType<typeof success>,
+  settlementOf: (run: Run) => Settlement,
 ) {
-  for (const item of items) yield* settle(settlementOf(item))
+  for (const item of items)
+    yield* expectFields("item", yield* settle(settlementOf(item)), { result: "settled" })
 })
 
 /** Cases of lists. */
@@ -70,12 +72,11 @@ export const mapCases: ReadonlyArray<Case> = [
     name: "map > an item that failed makes it fail when all have ended; one that declined is null",
     run: Effect.gen(function* () {
       yield* beginFlow(1, mapOf(["1", "2", "3"]))
-      const [first, second, third] = yield* claimItems
-      if (first === undefined || second === undefined || third === undefined) return
-      yield* settle(failing(first))
+      const items = yield* claimItems
+      yield* settleAll(items.slice(0, 1), failing)
       yield* expectFields("goes on", yield* stored(runId(1)), { state: "blocked", waitingFor: 2 })
-      yield* settle(declining(second))
-      yield* settle(success(third))
+      yield* settleAll(items.slice(1, 2), declining)
+      yield* settleAll(items.slice(2), success)
       const run = yield* stored(runId(1))
       yield* expectFields("run", run, { state: "dead", output: null })
       yield* expectSame("message", run.error?.message, '1 of 3 steps failed: "0"')
@@ -89,7 +90,7 @@ export const mapCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       yield* beginFlow(1, mapOf(["1", "2", "3"], true))
       const items = yield* claimItems
-      if (items[1] !== undefined) yield* settle(failing(items[1]))
+      yield* settleAll(items.slice(1, 2), failing)
       yield* expectFields("run", yield* stored(runId(1)), { state: "dead" })
       yield* expectSame("steps", yield* stepStates(runId(1)), ["failed", "failed", "failed"])
       yield* expectFields("first", yield* stored(items[0]?.id ?? ""), { state: "cancelled" })
@@ -174,12 +175,12 @@ export const mapCases: ReadonlyArray<Case> = [
       yield* settle(expanding(a, mapOf(["1"])))
       yield* settle(expanding(b, mapOf(["2"])))
       const items = yield* claimItems
-      const ofA = items.find(({ parentId }) => parentId === a.id)
-      if (ofA !== undefined) yield* settle(success(ofA, "1"))
+      const isOfA = (run: Run): boolean => run.parentId === a.id
+      yield* settleAll(items.filter(isOfA), success)
       yield* expectSame("one", yield* stepStates(runId(1)), ["succeeded", "released", "blocked"])
       clock.advance(1)
       yield* settleAll(
-        items.filter((each) => each !== ofA),
+        items.filter((each) => !isOfA(each)),
         success,
       )
       yield* expectFields("both", yield* claimOne({ jobs: ["do-both"] }), { parentId: runId(1), step: 2 })

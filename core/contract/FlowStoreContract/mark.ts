@@ -106,7 +106,7 @@ export const markCases: ReadonlyArray<Case> = [
       const runs = yield* RunStore
       yield* beginFlow(1, flowOf([step("a"), step("b"), step("c", ["a", "b"])]))
       const a = yield* claimStep("a")
-      yield* settle(expanding(a, flowOf([step("x")], { name: "inner" })))
+      yield* settle(expanding(a, flowOf([step("x")])))
       const x = yield* claimStep("x")
       yield* marked("a")
       yield* expectSame(

@@ -77,7 +77,7 @@ export const flowPruneCases: ReadonlyArray<Case> = [
       const clock = yield* ContractClock
       yield* beginFlow(1, chain)
       const a = yield* claimStep("a")
-      yield* settle(expanding(a, flowOf([step("x"), step("y")], { name: "inner" })))
+      yield* settle(expanding(a, flowOf([step("x"), step("y")])))
       const x = yield* claimStep("x")
       yield* settle(expanding(x, mapOf(["1", "2"])))
       for (const item of yield* claim({ jobs: ["item"] })) yield* settle(failing(item))

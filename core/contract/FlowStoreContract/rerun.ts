@@ -230,7 +230,7 @@ export const rerunCases: ReadonlyArray<Case> = [
       yield* expectRefused("taken id", flows.rerunFlow(runId(1), runId(7), "failed"))
       yield* beginFlow(3, flowOf([step("outer")]))
       const outer = yield* claimStep("outer")
-      yield* settle(expanding(outer, flowOf([step("inner")], { name: "inner" })))
+      yield* settle(expanding(outer, flowOf([step("inner")])))
       yield* failSteps("inner")
       const error = yield* expectRefused("a step", flows.rerunFlow(outer.id, runId(4), "failed"))
       yield* expectSame(`${error.message} names the flow run`, error.message.includes(runId(3)), true)

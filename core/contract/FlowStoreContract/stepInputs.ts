@@ -1,8 +1,8 @@
 // What the run of a step may read.
 import * as Effect from "effect/Effect"
 import { FlowStore } from "../../ports/Store.ts"
-import { type Case, expectLimit, expectSame } from "../Case.ts"
-import { enqueue, newRun, runId, settle } from "../Fixtures.ts"
+import { type Case, expectFields, expectLimit, expectSame } from "../Case.ts"
+import { claimOne, enqueue, failing, newRun, runId, settle } from "../Fixtures.ts"
 import {
   beginFlow,
   claimStep,
@@ -11,8 +11,10 @@ import {
   expanding,
   failSteps,
   flowOf,
+  mapOf,
   step,
   succeedSteps,
+  viewOf,
 } from "./fixtures.ts"
 
 /** Cases of `stepInputs`. */
@@ -68,7 +70,7 @@ export const stepInputCases: ReadonlyArray<Case> = [
       yield* enqueue(newRun(8))
       yield* beginFlow(1, flowOf([step("a"), step("b")]), { input: "1" })
       const outer = yield* claimStep("a")
-      yield* settle(expanding(outer, flowOf([step("c")], { name: "inner" })))
+      yield* settle(expanding(outer, flowOf([step("c")])))
       const b = yield* claimStep("b")
       const c = yield* claimStep("c")
       const asked = [c.id, runId(1), b.id, runId(7), runId(8), outer.id]
@@ -78,6 +80,46 @@ export const stepInputCases: ReadonlyArray<Case> = [
         { runId: outer.id, input: "1", needs: [] },
       ])
       yield* expectSame("none", yield* flows.stepInputs([]), [])
+    }),
+  },
+  {
+    name: "stepInputs > the input that the expansion brought goes before the run's own, also when it is null",
+    run: Effect.gen(function* () {
+      const flows = yield* FlowStore
+      yield* beginFlow(1, flowOf([step("a"), step("b"), step("c")]), { input: '"own"' })
+      const [a, b, c] = [yield* claimStep("a"), yield* claimStep("b"), yield* claimStep("c")]
+      const inner = { ...flowOf([step("x")]), input: '"given"' }
+      yield* settle(expanding(a, inner))
+      yield* expectSame("kept", (yield* viewOf(a.id)).expansion, inner)
+      yield* settle(expanding(b, { ...flowOf([step("x")]), input: '"another"' }))
+      yield* settle(expanding(c, { ...mapOf(["1"]), input: '"of the list"' }))
+      const steps = [yield* claimStep("x"), yield* claimStep("x"), yield* claimOne({ jobs: ["item"] })]
+      const inputs = yield* flows.stepInputs(steps.map(({ id }) => id))
+      const byParent = new Map(inputs.map(({ input }, at) => [steps[at]?.parentId, input]))
+      const expected = ['"given"', '"another"', '"of the list"']
+      yield* expectSame(
+        "inputs",
+        [a, b, c].map(({ id }) => byParent.get(id)),
+        expected,
+      )
+      yield* beginFlow(2, { ...flowOf([step("x")]), input: null }, { input: '"own"' })
+      yield* expectFields("null", (yield* flows.stepInputs([(yield* claimStep("x")).id]))[0], { input: null })
+    }),
+  },
+  {
+    name: "stepInputs > the input of the first round is that of the next and of a re-run",
+    run: Effect.gen(function* () {
+      const flows = yield* FlowStore
+      const flow = flowOf([step("a")])
+      yield* beginFlow(1, { ...flow, input: '"first"' }, { attemptMax: 2 }, 0)
+      yield* failSteps("a")
+      yield* settle(expanding(yield* claimOne({ jobs: ["flow-1"] }), { ...flow, input: '"second"' }))
+      const second = yield* claimStep("a")
+      yield* expectFields("round 2", (yield* flows.stepInputs([second.id]))[0], { input: '"first"' })
+      yield* settle(failing(second))
+      yield* flows.rerunFlow(runId(1), runId(2), "failed")
+      const again = yield* claimStep("a")
+      yield* expectFields("re-run", (yield* flows.stepInputs([again.id]))[0], { input: '"first"' })
     }),
   },
   {

@@ -16,15 +16,15 @@ import {
   viewOf,
 } from "./fixtures.ts"
 
-const inner = (name: string, id: string) => flowOf([step(id)], { name, output: id })
+const inner = (id: string) => flowOf([step(id)], { output: id })
 
 /** Begins flow 1, with a flow in its step `b`, and a flow in that one's step `c`; answers the runs of both. */
 const beginThree = Effect.gen(function* () {
   yield* beginFlow(1, flowOf([step("b"), step("z", ["b"])], { output: "b" }))
   const b = yield* claimStep("b")
-  yield* settle(expanding(b, inner("second", "c")))
+  yield* settle(expanding(b, inner("c")))
   const c = yield* claimStep("c")
-  yield* settle(expanding(c, inner("third", "d")))
+  yield* settle(expanding(c, inner("d")))
   return { b, c }
 })
 
@@ -67,7 +67,7 @@ export const subFlowCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const clock = yield* ContractClock
       yield* beginFlow(1, flowOf([step("b", [], { attemptMax: 2 }), step("z", ["b"])]))
-      const second = flowOf([step("c"), step("d", ["c"])], { name: "second" })
+      const second = flowOf([step("c"), step("d", ["c"])])
       const b = yield* claimStep("b")
       yield* settle(expanding(b, second, 1_000))
       yield* succeedSteps("c")
@@ -85,8 +85,8 @@ export const subFlowCases: ReadonlyArray<Case> = [
     name: "sub-flow > an empty one ends its step at once, and what it releases too",
     run: Effect.gen(function* () {
       yield* beginFlow(1, flowOf([step("b"), step("c", ["b"])]))
-      yield* settle(expanding(yield* claimStep("b"), flowOf([], { name: "empty" })))
-      yield* settle(expanding(yield* claimStep("c"), flowOf([], { name: "empty" })))
+      yield* settle(expanding(yield* claimStep("b"), flowOf([])))
+      yield* settle(expanding(yield* claimStep("c"), flowOf([])))
       yield* expectFields("run", yield* stored(runId(1)), { state: "succeeded" })
     }),
   },
@@ -95,7 +95,7 @@ export const subFlowCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       yield* beginFlow(1, flowOf([step("a"), step("b")], { failFast: true }))
       const b = yield* claimStep("b")
-      yield* settle(expanding(b, inner("second", "c"), 0))
+      yield* settle(expanding(b, inner("c"), 0))
       const c = yield* claimStep("c")
       yield* failSteps("a")
       yield* expectSame("states", yield* statesOf(runId(1), b.id, c.id), ["dead", "cancelled", "cancelled"])
