@@ -143,7 +143,7 @@ export const makeAdvance = (session: Session) => {
     const before = hands.get(run.id)
     if (before === undefined) {
       const { key, plan } = hands.definitions.enter(expansion)
-      const flow = hands.enter(run, key, plan, retryInMillis)
+      const flow = hands.enter(run, key, plan, expansion.input, retryInMillis)
       flow.rows.begin()
       return flow
     }
@@ -172,9 +172,8 @@ export const makeAdvance = (session: Session) => {
     /** Ends the round of a flow run that is over its deadline; `false` when that does not wait any more. */
     timeOut: (runId: string): boolean => {
       const flow = hands.get(runId)
-      if (flow === undefined || !flow.waits || flow.plan.expansion.kind !== "flow") return false
-      const { timeoutMillis } = flow.plan.expansion.definition
-      fail(flow, Advance.timeoutError(flow.totals.open, timeoutMillis ?? 0), flow.retryInMillis)
+      if (flow === undefined || !flow.waits) return false
+      fail(flow, Advance.timeoutError(flow.totals.open, flow.plan.expansion), flow.retryInMillis)
       return true
     },
   }

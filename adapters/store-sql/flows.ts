@@ -60,7 +60,8 @@ export const makeFlows = (session: Session, flows: Flows) => {
       const { state, output } = results.get(place) ?? { ...unreached, output: null }
       return { id: graph.ids[place] ?? "", state: flow.waits ? state : closedState(state), output }
     })
-    return [{ runId, input: parent.input, needs }]
+    const input = flows.inputOf(flow)
+    return [{ runId, input: input === undefined ? parent.input : input, needs }]
   }
 
   const viewOf = (runId: string): FlowView | null => {
@@ -76,7 +77,9 @@ export const makeFlows = (session: Session, flows: Flows) => {
     for (const { step, state, runId, reason } of flows.outputs.results(flow))
       views[step] = { state, runId, reason }
     const steps = flow.waits ? views : views.map((view) => ({ ...view, state: closedState(view.state) }))
-    return { run, expansion, round: flow.round, deadlineAt: flow.deadlineAt, steps }
+    const input = flows.inputOf(flow)
+    const whole = input === undefined ? expansion : { ...expansion, input }
+    return { run, expansion: whole, round: flow.round, deadlineAt: flow.deadlineAt, steps }
   }
 
   const rerunFlow = (runId: string, newId: string, from: RerunFrom): Rerun => {
@@ -86,16 +89,16 @@ export const makeFlows = (session: Session, flows: Flows) => {
     if (old.parentId !== null) {
       throw refusal(`runId: run "${runId}" is a step; re-run its flow run "${old.parentId}"`)
     }
+    const places = typeof from === "string" ? from : placesIn(before.plan.graph, from)
+    if (!isFinal(old.state)) return { result: "running", runId: null }
     const done = doneBy(old, newId)
     if (done !== null) return { result: "exists", runId: done }
-    if (!isFinal(old.state)) return { result: "running", runId: null }
-    const places = typeof from === "string" ? from : placesIn(before.plan.graph, from)
     const states = before.rows.states().map(closedState)
     if (resetOf(before.plan.graph, states, places).length === 0) return { result: "nothing", runId: null }
 
     const run = Transition.rerun(old, newId, now())
     // The policy's delays were for the old run: this one is a single attempt.
-    const flow = flows.enter(run, before.key, flows.wholePlan(before), null)
+    const flow = flows.enter(run, before.key, flows.wholePlan(before), flows.inputOf(before), null)
     copySteps.run({ from: before.id, to: flow.id })
     flow.rows.states()
     flows.restart(flow, states, places)

@@ -19,6 +19,8 @@ export interface Flow {
   readonly round: number
   readonly retryInMillis: number | null
   readonly deadlineAt: number | null
+  /** Whether its steps read an input of the expansion's own, and not that of the run. */
+  readonly hasInput: boolean
   readonly rows: StepRows
   totals: Totals
   /** Whether its run waits for its steps. */
@@ -32,17 +34,19 @@ export const makeHands = (session: Session) => {
   const steps = prepareSteps(database)
   const load = prepare(
     database,
-    sql`select e.id, e.definition_id, e.list, e.size, e.round, e.faults, e.retry_in, e.deadline_at, d.name, d.version,
+    sql`select e.id, e.definition_id, e.list, e.size, e.round, e.faults, e.retry_in, e.deadline_at, e.has_input, d.name, d.version,
       r.state, r.waiting_for, r.nominal_at, r.chain_id
       from expansions as e join runs as r on r.id = e.run_id left join definitions as d on d.id = e.definition_id
       where e.run_id = ${at("runId")}`,
   )
   const insert = prepare(
     database,
-    sql`insert into expansions (run_id, definition_id, list, size, round, faults, retry_in, deadline_at)
+    sql`insert into expansions (run_id, definition_id, list, size, round, faults, retry_in, deadline_at, has_input,
+      input)
       values (${at("runId")}, ${at("definitionId")}, ${at("list")}, ${at("size")}, 1, 0, ${at("retryIn")},
-      ${at("deadlineAt")}) returning id`,
+      ${at("deadlineAt")}, ${at("hasInput")}, ${at("input")}) returning id`,
   )
+  const inputOf = prepare(database, sql`select input from expansions where id = ${at("id")}`)
   const nextRound = prepare(
     database,
     sql`update expansions set round = ${at("round")}, retry_in = ${at("retryIn")}, deadline_at = ${at("deadlineAt")}
@@ -97,6 +101,7 @@ export const makeHands = (session: Session) => {
       round: row["round"] as number,
       retryInMillis: row["retry_in"] as number | null,
       deadlineAt: row["deadline_at"] as number | null,
+      hasInput: row["has_input"] === 1,
       totals: { open: row["waiting_for"] as number, faults: row["faults"] as number },
       waits: row["state"] === "blocked",
     })
@@ -106,12 +111,23 @@ export const makeHands = (session: Session) => {
     get,
     definitions,
     /** Enters a run that expands for the first time; none of its steps has a row. */
-    enter: (run: Flow["run"], key: PlanKey, plan: Plan, retryInMillis: number | null): Flow => {
+    enter: (
+      run: Flow["run"],
+      key: PlanKey,
+      plan: Plan,
+      input: string | null | undefined,
+      retryInMillis: number | null,
+    ): Flow => {
       const deadlineAt = deadlineOf(plan.expansion, now())
-      const id = insert.get({ runId: run.id, ...key, retryIn: retryInMillis, deadlineAt })?.["id"] as number
+      const hasInput = input !== undefined
+      const values = { runId: run.id, ...key, retryIn: retryInMillis, deadlineAt, input: input ?? null }
+      const id = insert.get({ ...values, hasInput: hasInput ? 1 : 0 })?.["id"] as number
       const totals = { open: plan.graph.size, faults: 0 }
-      return open({ id, run, key, plan, round: 1, retryInMillis, deadlineAt, totals, waits: true })
+      return open({ id, run, key, plan, round: 1, retryInMillis, deadlineAt, hasInput, totals, waits: true })
     },
+    /** The input that its steps read; `undefined`: that of the run. */
+    inputOf: ({ id, hasInput }: Flow): string | null | undefined =>
+      hasInput ? (inputOf.get({ id })?.["input"] as string | null) : undefined,
     /** A further round of a run that expands again. */
     reopen: (before: Flow, plan: Plan, retryInMillis: number | null): Flow => {
       const deadlineAt = deadlineOf(plan.expansion, now())

@@ -203,7 +203,9 @@ create table expansions (
   round integer not null,
   faults integer not null,
   retry_in integer,
-  deadline_at integer
+  deadline_at integer,
+  has_input integer not null,
+  input text
 ) strict;
 create unique index expansions_run on expansions (run_id);
 create index expansions_deadline on expansions (deadline_at) where deadline_at is not null;

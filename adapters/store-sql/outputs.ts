@@ -33,7 +33,7 @@ export const makeOutputs = (database: Database) => {
   const some = resultsOf(sql`and s.step in (select value from json_each(${at("steps")}))`)
   const items = prepare(
     database,
-    sql`select r.input from steps as s join runs as r on r.id = s.run_id
+    sql`select r.input from steps as s left join runs as r on r.id = s.run_id
       where s.expansion_id = ${at("id")} order by s.step`,
   )
 

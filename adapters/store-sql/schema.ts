@@ -148,6 +148,9 @@ export const expansions = sqliteTable("expansions", {
   retryIn: integer("retry_in"),
   /** Only while the run waits for its steps. */
   deadlineAt: integer("deadline_at"),
+  /** 1: its steps read `input`, which may be null, and not the input of the run. */
+  hasInput: integer("has_input").notNull(),
+  input: text("input"),
 })
 
 /** How far the steps are; one without a row is blocked, and none of its needs has ended. */
