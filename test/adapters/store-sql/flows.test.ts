@@ -1,98 +1,28 @@
-// What is special to flows in a file: rows only for what was reached, one definition for many runs, nothing lost
-// between any two steps, and a cost that grows with the steps and no faster.
+// What is special to flows in a file: rows only for what was reached, one definition for many runs, one transaction for
+// all that follows from an end, and nothing lost between any two steps.
 import { DatabaseSync } from "node:sqlite"
-import { afterEach, describe, expect, test } from "vitest"
-import { openDatabase } from "../../../adapters/store-sql/Database.ts"
-import { driverOver, sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
-import { failure, newRun, runId } from "../../../core/contract/Fixtures.ts"
-import type { Expansion, FlowDefinition, StepPlan } from "../../../core/domain/Flow.ts"
+import { describe, expect, test } from "vitest"
+import { sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
+import { newRun, runId } from "../../../core/contract/Fixtures.ts"
+import type { Expansion } from "../../../core/domain/Flow.ts"
 import type { Settlement } from "../../../core/domain/Outcome.ts"
 import type { Run } from "../../../core/domain/Run.ts"
-import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
+import {
+  chain,
+  claim,
+  drain,
+  expand,
+  flowOf,
+  job,
+  lost,
+  memory,
+  statesOf,
+  stepOf,
+  won,
+} from "./flowFixtures.ts"
 import { now, testFolder } from "./folder.ts"
 
 const file = testFolder()
-const open: Array<StoreDriver> = []
-afterEach(async () => {
-  for (const store of open.splice(0)) await store.close()
-})
-
-const job = { job: "step", queue: "default", priority: 0, attemptMax: 1 }
-const stepOf = (id: string, needs: ReadonlyArray<string> = [], fields: Partial<StepPlan> = {}): StepPlan => ({
-  id,
-  needs,
-  ...job,
-  ...fields,
-})
-const flowOf = (
-  name: string,
-  steps: ReadonlyArray<StepPlan>,
-  fields: Partial<FlowDefinition> = {},
-): Expansion => ({
-  kind: "flow",
-  definition: { name, version: "1", steps, output: null, failFast: false, timeoutMillis: null, ...fields },
-})
-const chain = (size: number): ReadonlyArray<StepPlan> =>
-  Array.from({ length: size }, (_, index) => stepOf(`s${index}`, index === 0 ? [] : [`s${index - 1}`]))
-/** Layers of a hundred, each step needing two of the layer before. */
-const layers = (size: number): ReadonlyArray<StepPlan> =>
-  Array.from({ length: size }, (_, index) => {
-    const above = index - 100
-    return stepOf(
-      `s${index}`,
-      above < 0 ? [] : [`s${above}`, `s${above - (above % 100) + ((above + 1) % 100)}`],
-    )
-  })
-
-const memory = (clock = now) => {
-  const database = openDatabase({ file: ":memory:" })
-  const store = driverOver(database, { file: ":memory:", now: clock })
-  open.push(store)
-  const count = (from: string): number =>
-    Number(database.prepare(`select count(*) as n from ${from}`).get()?.["n"])
-  return { store, database, count }
-}
-
-const claim = async (store: StoreDriver, jobs: ReadonlyArray<string> = ["step"], limit = 500) =>
-  store.claim({ node: "n1", queues: ["default"], jobs, limit, acknowledged: true })
-
-const expand = async (
-  store: StoreDriver,
-  n: number,
-  expansion: Expansion,
-  retryInMillis: number | null = null,
-): Promise<string> => {
-  await store.enqueue([newRun(n, { job: "flow" })])
-  const [run] = await claim(store, ["flow"], 1)
-  await store.settle([{ id: runId(n), token: run?.token ?? 0, kind: "expanded", expansion, retryInMillis }])
-  return runId(n)
-}
-
-const won = ({ id, token }: Run): Settlement => ({ id, token, kind: "succeeded", output: null })
-const lost = ({ id, token }: Run): Settlement => ({
-  id,
-  token,
-  kind: "failed",
-  error: failure,
-  retryInMillis: null,
-})
-
-/** Claims and settles until nothing is left; answers how many runs there were. */
-const drain = async (
-  store: StoreDriver,
-  settle: (run: Run) => Settlement = won,
-  limit = 500,
-): Promise<number> => {
-  for (let ended = 0; ;) {
-    const held = await claim(store, ["step"], limit)
-    if (held.length === 0) return ended
-    await store.settle(held.map(settle))
-    ended += held.length
-  }
-}
-
-const statesOf = async (store: StoreDriver, id: string) =>
-  ((await store.flowOf(id))?.steps ?? []).map(({ state }) => state)
 
 describe("rows", () => {
   test("a flow of 10,000 steps costs what is released: one run and one step of a chain", async () => {
@@ -298,84 +228,5 @@ describe("a file that is closed and opened again", () => {
     const others = sqlite.prepare("select count(*) as n from runs where state <> 'succeeded'").get()
     expect(counts).toEqual(others)
     sqlite.close()
-  })
-})
-
-/** The least CPU time of some rounds, in milliseconds. */
-const cpuOf = async (rounds: number, body: () => Promise<void>): Promise<number> => {
-  let least = Number.POSITIVE_INFINITY
-  for (let round = 0; round < rounds; round++) {
-    const before = process.cpuUsage()
-    await body()
-    const { user, system } = process.cpuUsage(before)
-    least = Math.min(least, (user + system) / 1000)
-  }
-  return least
-}
-
-describe("cost", () => {
-  const ratioOf = async (what: string, run: (size: number) => Promise<void>): Promise<number> => {
-    await run(1_000)
-    const small = await cpuOf(3, () => run(1_000))
-    const large = await cpuOf(2, () => run(10_000))
-    console.log(
-      `${what}: ${small.toFixed(0)} ms of CPU for 1,000 and ${large.toFixed(0)} ms for 10,000 steps`,
-    )
-    return large / small
-  }
-
-  test.each([
-    ["a chain, one settlement a transaction", chain, 500],
-    ["layers of a hundred, in batches", layers, 100],
-    ["layers of a hundred, one settlement a transaction", layers, 1],
-  ])(
-    "%s: ten times the steps take about ten times the CPU",
-    { timeout: 120_000 },
-    async (what, steps, limit) => {
-      const ratio = await ratioOf(what, async (size) => {
-        const { store } = memory()
-        await expand(store, 1, flowOf("large", steps(size)))
-        expect(await drain(store, won, limit)).toBe(size)
-        expect((await store.get([runId(1)]))[0]?.state).toBe("succeeded")
-      })
-      console.log(`${what}: ratio ${ratio.toFixed(1)}`)
-      expect(ratio).toBeLessThan(20)
-    },
-  )
-
-  test(
-    "a failure at the top of a long chain ends all of it in one transaction",
-    { timeout: 60_000 },
-    async () => {
-      const ratio = await ratioOf("a failed chain", async (size) => {
-        const { store, count } = memory()
-        await expand(store, 1, flowOf("large", chain(size)))
-        expect(await drain(store, lost)).toBe(1)
-        expect((await store.get([runId(1)]))[0]?.state).toBe("dead")
-        expect(count("steps where state = 'upstream_failed'")).toBe(size - 1)
-      })
-      console.log(`a failed chain: ratio ${ratio.toFixed(1)}`)
-      expect(ratio).toBeLessThan(20)
-    },
-  )
-
-  test("flows in flows, 500 deep: the end of the last ends all, and so does a cancel of the first", async () => {
-    const depth = 500
-    const nested = flowOf("nested", [stepOf("inner")])
-    for (const how of ["succeed", "fail", "cancel"]) {
-      const { store, count } = memory()
-      await expand(store, 1, nested)
-      for (let level = 1; level < depth; level++) {
-        const [run] = await claim(store)
-        const held = { id: run?.id ?? "", token: run?.token ?? 0 }
-        await store.settle([{ ...held, kind: "expanded", expansion: nested, retryInMillis: null }])
-      }
-      expect(count("runs where state = 'blocked'")).toBe(depth)
-      if (how === "cancel") await store.cancel([runId(1)], "why")
-      else await drain(store, how === "fail" ? lost : won)
-      const state = how === "succeed" ? "succeeded" : how === "fail" ? "dead" : "cancelled"
-      expect(count(`runs where state = '${state}'`)).toBe(depth + 1)
-      expect(count("dead_letters")).toBe(how === "fail" ? 1 : 0)
-    }
   })
 })
