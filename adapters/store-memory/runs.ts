@@ -112,6 +112,7 @@ const nextChange = (table: RunTable, now: number): Change | null => {
 
 const take = (table: RunTable, wish: Claim, now: number): ReadonlyArray<Run> => {
   const heaps = heapsOf(table, wish)
+  const expanding = new Set(wish.expanding)
   const taken: Array<Run> = []
   const early: Array<Entry> = []
   while (taken.length < wish.limit) {
@@ -121,7 +122,8 @@ const take = (table: RunTable, wish: Claim, now: number): ReadonlyArray<Run> => 
       if (top !== undefined && (first === undefined || comesBefore(top.run, first.run))) first = top
     }
     if (first === undefined) break
-    const next = Transition.claimed(first.run, wish.node, wish.acknowledged, now)
+    const acknowledged = wish.acknowledged && !expanding.has(first.run.job)
+    const next = Transition.claimed(first.run, wish.node, acknowledged, now)
     if (next === null) {
       // The clock has stepped back since it became ready: out of the way, until the search is over.
       table.readyHeap(first.run).remove(first)

@@ -89,6 +89,12 @@ const print = (event: EngineEvent): void => {
     }
     case "ended":
       return printEnd(event)
+    case "expanded":
+      return line(
+        "blue",
+        ">",
+        `${paint("bold", event.run.job)} has ${event.steps} steps  ${paint("grey", event.run.id)}`,
+      )
     case "log":
       return line("grey", "|", `${event.run.job}: ${plain(event.line, 500)}`)
     case "stale":

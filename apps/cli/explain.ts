@@ -12,7 +12,9 @@ const needsMax = 1000
 
 /** Explains a run of the store. */
 export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Promise<Explanation> => {
-  const [needs, nodes, counts, now, config] = await Promise.all([
+  const [flow, parent, needs, nodes, counts, now, config] = await Promise.all([
+    store.flowOf(run.id),
+    run.parentId === null ? null : store.flowOf(run.parentId),
     store.get(run.needs.slice(0, needsMax)),
     store.nodes(),
     store.counts(),
@@ -25,6 +27,8 @@ export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Pr
     {
       run,
       needs,
+      flow,
+      parent,
       nodes,
       readyCount: total("ready"),
       runningCount: total("running"),

@@ -4,19 +4,22 @@ import * as Result from "effect/Result"
 import { DuplicateName, InvalidInput, type InvalidSchedule, type Refusal } from "../../core/domain/Errors.ts"
 import { type JobBook, type Job as CoreJob, parseJobs, parseName } from "../../core/domain/Job.ts"
 import { encodePayload } from "../../core/domain/Payload.ts"
-import { parseRetry } from "../../core/domain/RetryPolicy.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
-import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
 import { checkCatchUp, checkLimits, checkOverlap } from "../../core/engine/ScheduleChecks.ts"
 import { checkInput, isInputSchema } from "./input.ts"
+import { type CheckedFlow, checkFlow } from "./checkFlow.ts"
+import { checkWork } from "./checkWork.ts"
+import { type Flow, isFlow } from "./flow.ts"
 import type { Job } from "./job.ts"
+import { refuse } from "./send.ts"
 import { parseStorage, type Storage } from "./storage.ts"
 import type { TriggerSpec } from "./triggers.ts"
 
-/** A project: its jobs, and where and how they run. */
+/** A project: its jobs and flows, and where and how they run. */
 export interface Config {
-  readonly jobs: ReadonlyArray<Job<any, any>>
+  readonly jobs: ReadonlyArray<Job<any, any> | Flow<any, any>>
   /** `"sqlite:FILE"` (default `"sqlite:uhrwerk.db"`) or `"memory:"`; an object opens a store of your own. */
   readonly storage?: Storage
   readonly worker?: {
@@ -40,6 +43,7 @@ export const defineConfig = (config: Config): Config => config
 export interface Project {
   readonly book: JobBook
   readonly jobs: ReadonlyMap<string, Job<any, any>>
+  readonly flows: ReadonlyMap<string, CheckedFlow>
   readonly schedules: ReadonlyArray<NewSchedule>
   readonly storage: ReturnType<typeof parseStorage> extends Result.Result<infer S, any> ? S : never
   readonly slots: number
@@ -60,13 +64,56 @@ export const checkConfig = async (config: Config): Promise<Project> => {
   }
   const settings = Result.getOrThrow(checkSettings(config))
   // A copy has no holes.
-  const jobs = Array.from(config.jobs)
-  const cores = jobs.map((job, index) => Result.getOrThrow(checkJob(`jobs[${index}]`, job)))
+  const members = Array.from(config.jobs)
+  const known = new Set<unknown>(members)
+  const jobs: Array<Job<any, any>> = []
+  const flows: Array<CheckedFlow> = []
+  const cores: Array<CoreJob> = []
+  for (const [index, member] of members.entries()) {
+    const field = `jobs[${index}]`
+    if (isFlow(member)) {
+      const flow = Result.getOrThrow(checkFlow(field, member, known))
+      flows.push(flow)
+      cores.push(...flow.jobs)
+    } else {
+      cores.push(Result.getOrThrow(checkJob(field, member)))
+      jobs.push(member)
+    }
+  }
+  if (flows.length > 0) checkStepNames(members, flows)
   const book = Result.getOrThrow(parseJobs(cores))
   const schedules: Array<NewSchedule> = []
-  for (const job of jobs) schedules.push(...(await checkTriggers(job)))
+  for (const member of members) schedules.push(...(await checkTriggers(member)))
   checkScheduleIds(schedules)
-  return { book, jobs: new Map(jobs.map((job) => [job.name, job])), schedules, ...settings }
+  return {
+    book,
+    jobs: new Map(jobs.map((job) => [job.name, job])),
+    flows: new Map(flows.map((flow) => [flow.definition.name, flow])),
+    schedules,
+    ...settings,
+  }
+}
+
+// The steps of a flow are jobs too, which others may not be called.
+const checkStepNames = (members: Config["jobs"], flows: ReadonlyArray<CheckedFlow>): void => {
+  const taken = new Map(
+    members.map((member) => [member.name, `${isFlow(member) ? "flow" : "job"} "${member.name}"`]),
+  )
+  for (const { definition, jobs } of flows) {
+    for (const { name } of jobs.slice(1)) {
+      const other = taken.get(name)
+      const place = `flow "${definition.name}"`
+      if (other !== undefined) {
+        throw new DuplicateName({
+          name,
+          field: place,
+          reason: `the job of one of its steps would be called "${name}", as ${other === place ? "another one's" : `${other} is`}`,
+          next: "Give the step, or the other one, another name.",
+        })
+      }
+      taken.set(name, place)
+    }
+  }
 }
 
 const checkSettings = (config: Config) =>
@@ -102,19 +149,8 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
       const wanted = "a schema: a Standard Schema (zod, valibot, arktype) or one of Effect"
       return yield* refuse(`${place}.input`, options.input, wanted)
     }
-    const priority = options.priority ?? 0
-    if (!Number.isInteger(priority) || Math.abs(priority) > 1000) {
-      return yield* refuse(`${place}.priority`, priority, "a whole number from -1000 to 1000")
-    }
-    return {
-      name,
-      queue: yield* parseName(`${place}.queue`, options.queue ?? "default"),
-      priority,
-      retry: yield* parseRetry(`${place}.retry`, options.retry),
-      timeoutMillis:
-        options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
-      needs: yield* checkNeeds(`${place}.needs`, options.needs ?? {}),
-    }
+    const work = yield* checkWork(place, name, options)
+    return { ...work, needs: yield* checkNeeds(`${place}.needs`, options.needs ?? {}) }
   })
 
 const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<string>, InvalidInput> =>
@@ -124,7 +160,7 @@ const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<
     }
     const names = new Set<string>()
     for (const [key, need] of Object.entries(needs) as ReadonlyArray<[string, Partial<Job> | undefined]>) {
-      if (typeof need?.name !== "string" || typeof need.bind !== "function") {
+      if (typeof need?.name !== "string" || typeof need.bind !== "function" || isFlow(need)) {
         return yield* refuse(`${field}.${key}`, need, "a job, defined before this one")
       }
       names.add(need.name)
@@ -132,13 +168,15 @@ const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<
     return [...names]
   })
 
-const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> => {
+const checkTriggers = async (job: Config["jobs"][number]): Promise<Array<NewSchedule>> => {
   const { on } = job.options
+  const place = `${isFlow(job) ? "flow" : "job"} "${job.name}"`
+  const needs = isFlow(job) ? [] : Object.keys(job.options.needs ?? {})
   const specs: ReadonlyArray<TriggerSpec> =
     on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
   const schedules: Array<NewSchedule> = []
   for (const [index, spec] of specs.entries()) {
-    const field = `job "${job.name}".on${specs.length > 1 ? `[${index}]` : ""}`
+    const field = `${place}.on${specs.length > 1 ? `[${index}]` : ""}`
     if (typeof spec?.parse !== "function") {
       throw Result.getOrThrow(Result.flip(refuse(field, spec, "one of cron(), every(), after(), at()")))
     }
@@ -148,7 +186,7 @@ const checkTriggers = async (job: Job<any, any>): Promise<Array<NewSchedule>> =>
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)
     const overlap = Result.getOrThrow(checkOverlap(`${field}.overlap`, spec.options.overlap))
-    if (overlap === "cancelRunning" && Object.keys(job.options.needs ?? {}).length > 0) {
+    if (overlap === "cancelRunning" && needs.length > 0) {
       throw new InvalidInput({
         field: `${field}.overlap`,
         reason: "a cancel ends the run of this job only, and those of the jobs that it needs would go on",
@@ -184,8 +222,3 @@ const checkScheduleIds = (schedules: ReadonlyArray<NewSchedule>): void => {
     jobOf.set(id, job)
   }
 }
-
-const refuse = (field: string, value: unknown, wanted: string): Result.Result<never, InvalidInput> =>
-  Result.fail(
-    new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }),
-  )

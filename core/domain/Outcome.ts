@@ -18,7 +18,12 @@ export type Outcome =
   /** There is nothing to do: the run ends as skipped. */
   | { readonly kind: "declined"; readonly reason: string }
   /** Steps do the work: the run ends with them. */
-  | { readonly kind: "expanded"; readonly expansion: Expansion }
+  | {
+      readonly kind: "expanded"
+      readonly expansion: Expansion
+      /** If they end badly: `false`: no further attempt, whatever the policy says. */
+      readonly retryable: boolean
+    }
 
 /** An outcome with the retry decided, under the token that allows it: what a store applies. */
 export type Settlement = { readonly id: string; readonly token: number } & (

@@ -30,6 +30,8 @@ export interface Claim {
   readonly limit: number
   /** `true` when the executor starts them in the same process at once: the claim is the start. */
   readonly acknowledged: boolean
+  /** Of these jobs a claim is never the start: nothing is done before they expand, and a loss costs no attempt. */
+  readonly expanding?: ReadonlyArray<string>
 }
 
 /** A run's id with the token that allows to change it. */

@@ -27,8 +27,14 @@ export const decide = (book: JobBook, run: Run, outcome: Outcome, random: number
   // The row's own limit counts: the policy may have changed since it was stored.
   const policy = { ...(book.jobs.get(run.job)?.retry ?? defaultRetryPolicy), attemptMax: run.attemptMax }
   if (outcome.kind === "expanded") {
-    const failure = { attempt: run.attempt, error: ofSteps, retryable: true, retryAfterMillis: null }
-    return { ...held, ...outcome, retryInMillis: nextDelay(policy, failure, random) }
+    const failure = {
+      attempt: run.attempt,
+      error: ofSteps,
+      retryable: outcome.retryable,
+      retryAfterMillis: null,
+    }
+    const { kind, expansion } = outcome
+    return { ...held, kind, expansion, retryInMillis: nextDelay(policy, failure, random) }
   }
   const { error, retryable, retryAfterMillis } = outcome
   const failure = { attempt: run.attempt, error, retryable, retryAfterMillis }

@@ -114,6 +114,18 @@ export const releaseCases: ReadonlyArray<Case> = [
       yield* expectTrueCounts
     }),
   },
+  {
+    name: "release > steps that are released together start in the order of their declaration",
+    run: Effect.gen(function* () {
+      const ids = ["z", "m", "a", "y", "b"]
+      const same = { job: "work" }
+      yield* beginFlow(1, flowOf([step("first"), ...ids.map((id) => step(id, ["first"], same))]))
+      yield* succeedSteps("first")
+      const started: Array<number | null> = []
+      for (const _ of ids) started.push((yield* claimOne({ jobs: ["work"] })).step)
+      yield* expectSame("steps", started, [1, 2, 3, 4, 5])
+    }),
+  },
   ...triggerRules.map(ruleCase),
   {
     name: "release > one_success and one_failed begin with the first such end, and only once",
