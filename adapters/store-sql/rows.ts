@@ -17,6 +17,17 @@ const number = (value: Row[string] | undefined): number => value as number
 const numberOrNull = (value: Row[string] | undefined): number | null => value as number | null
 const json = (value: Row[string] | undefined): unknown => JSON.parse(value as string)
 
+const needsOf = (row: Row): ReadonlyArray<string> =>
+  row["needs"] === null ? [] : (json(row["needs"]) as ReadonlyArray<string>)
+
+/** What a run's end is followed by, of its row. */
+export const decodeEnded = (row: Row): Pick<Run, "job" | "needs" | "parentId" | "step"> => ({
+  job: text(row["job"]),
+  needs: needsOf(row),
+  parentId: textOrNull(row["parent_id"]),
+  step: numberOrNull(row["step"]),
+})
+
 /** A run of its row. */
 export const decodeRun = (row: Row): Run => ({
   id: text(row["id"]),
@@ -32,7 +43,7 @@ export const decodeRun = (row: Row): Run => ({
   scheduleId: textOrNull(row["schedule_id"]),
   nominalAt: numberOrNull(row["nominal_at"]),
   chainId: textOrNull(row["chain_id"]),
-  needs: row["needs"] === null ? [] : (json(row["needs"]) as ReadonlyArray<string>),
+  needs: needsOf(row),
   replayOf: textOrNull(row["replay_of"]),
   state: text(row["state"]) as RunState,
   createdAt: number(row["created_at"]),
@@ -47,6 +58,8 @@ export const decodeRun = (row: Row): Run => ({
   output: textOrNull(row["output"]),
   error: row["error"] === null ? null : (json(row["error"]) as ErrorInfo),
   reason: textOrNull(row["reason"]),
+  parentId: textOrNull(row["parent_id"]),
+  step: numberOrNull(row["step"]),
 })
 
 /** What a run's row holds of it, by placeholder. */
@@ -78,6 +91,8 @@ export const encodeRun = (run: Run): Values => ({
   error: run.error === null ? null : JSON.stringify(run.error),
   input: run.input,
   output: run.output,
+  parentId: run.parentId,
+  step: run.step,
 })
 
 /** The columns that `encodeNew` fills. */
@@ -96,6 +111,8 @@ export const newRunColumns = [
   "chain_id",
   "replay_of",
   "input",
+  "parent_id",
+  "step",
 ]
 
 /** What tells a run that was never claimed, has no key and needs nothing from others of its kind. */
@@ -114,6 +131,8 @@ export const encodeNew = (run: Run): ReadonlyArray<string | number | null> => [
   run.chainId,
   run.replayOf,
   run.input,
+  run.parentId,
+  run.step,
 ]
 
 /** An attempt of its row. */

@@ -95,7 +95,12 @@ export const deadlineOf = (expansion: Expansion, now: number): number | null => 
 }
 
 /** The run of a step. */
-export const stepRun = (parent: Run, expansion: Expansion, step: number, round: number): NewRun => {
+export const stepRun = (
+  parent: Pick<Run, "id" | "chainId" | "nominalAt">,
+  expansion: Expansion,
+  step: number,
+  round: number,
+): NewRun => {
   const { job, queue, priority, attemptMax } =
     expansion.kind === "flow" ? expansion.definition.steps[step]! : expansion.step
   return {
