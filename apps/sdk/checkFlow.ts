@@ -10,7 +10,7 @@ import { parseGraph } from "../../core/flow/Graph.ts"
 import { versioned } from "../../core/flow/Version.ts"
 import { checkWork } from "./checkWork.ts"
 import { type Flow, isFlow, type StepSpec } from "./flow.ts"
-import { isInputSchema } from "./input.ts"
+import { isInputSchema, schemaWanted } from "./input.ts"
 import { refuse } from "./send.ts"
 
 /** A checked flow: the definition that its runs keep, and what the handlers of its steps go by. */
@@ -50,6 +50,8 @@ export const checkFlow = (
       flow.options.timeout === undefined
         ? null
         : yield* parseSpan(`${place}.timeout`, flow.options.timeout, 1)
+    if (flow.options.input !== undefined && !isInputSchema(flow.options.input))
+      return yield* refuse(`${place}.input`, flow.options.input, schemaWanted)
     const failFast = yield* checkFlag(`${place}.failFast`, flow.options.failFast)
     yield* checkFlag(`${place}.holdOnFailure`, flow.options.holdOnFailure)
     if (flow.steps.length > flowStepMax)
@@ -126,8 +128,7 @@ const checkKind = (place: string, { kind, options, flow }: StepSpec, known: Read
   Result.gen(function* () {
     const { run, over, max, input, output } = options
     if (output !== undefined && kind !== "flow" && !isInputSchema(output)) {
-      const wanted = "a schema: a Standard Schema (zod, valibot, arktype) or one of Effect"
-      return yield* refuse(`${place}.output`, output, wanted)
+      return yield* refuse(`${place}.output`, output, schemaWanted)
     }
     if (kind !== "map" && input !== undefined && typeof input !== "function")
       return yield* refuse(`${place}.input`, input, "a function of the needs")

@@ -201,7 +201,7 @@ export const flow = <const Name extends string, Input = void, Output = void>(
       }
       const handle = { flow: name, id }
       const [child, given] = kind === "flow" ? rest : [undefined, ...rest]
-      steps.push({ kind, id, handle, flow: child, options: given ?? {} })
+      steps.push({ kind, id, handle, flow: child, options: given === undefined ? {} : given })
       return handle
     }
   const output = build({ step: add("step"), map: add("map"), flow: add("flow") } as FlowBuilder<Input, Name>)
