@@ -1,10 +1,21 @@
 // What happens to steps that somebody or something else ends: cancel of the flow run or of one step, a node that is
 // lost, and what arrives when all is over.
 import * as Effect from "effect/Effect"
-import { RunStore } from "../../ports/Store.ts"
+import { FlowStore, RunStore } from "../../ports/Store.ts"
 import { calledOffReason } from "../../ports/StoreDriver.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
-import { claim, failing, join, runId, settle, statesOf, stored, success } from "../Fixtures.ts"
+import {
+  claim,
+  enqueue,
+  failing,
+  join,
+  newRun,
+  runId,
+  settle,
+  statesOf,
+  stored,
+  success,
+} from "../Fixtures.ts"
 import {
   beginFlow,
   claimStep,
@@ -142,6 +153,21 @@ export const callOffCases: ReadonlyArray<Case> = [
       ;(yield* ContractClock).advance(1_000)
       yield* expectSame("claim", yield* claim({ jobs: ["flow-1", "do-a"] }), [])
       yield* expectSame("steps", yield* stepStates(runId(1)), ["failed"])
+    }),
+  },
+  {
+    name: "settle > a run that only says it is a step of a flow run ends nothing but itself",
+    run: Effect.gen(function* () {
+      const flows = yield* FlowStore
+      yield* beginFlow(1, flowOf(chain))
+      yield* enqueue(newRun(7, { parentId: runId(1), step: 0 }), newRun(8, { parentId: runId(1), step: 99 }))
+      const before = yield* viewOf(runId(1))
+      for (const run of yield* claim()) yield* settle(success(run))
+      yield* expectSame("ended", yield* statesOf(runId(7), runId(8)), ["succeeded", "succeeded"])
+      yield* expectSame("view", yield* viewOf(runId(1)), before)
+      yield* expectSame("no such step", yield* flows.stepInputs([runId(8)]), [])
+      yield* succeedSteps("a", "b", "c")
+      yield* expectFields("run", yield* stored(runId(1)), { state: "succeeded" })
     }),
   },
   {

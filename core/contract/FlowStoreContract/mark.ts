@@ -157,6 +157,15 @@ export const markCases: ReadonlyArray<Case> = [
       const c = yield* claimStep("c")
       const [inputs] = yield* (yield* FlowStore).stepInputs([c.id])
       yield* expectSame("c reads", inputs?.needs, [{ id: "b", state: "succeeded", output: "5" }])
+      yield* (yield* RunStore).cancel([runId(2)], "Not wanted")
+      yield* (yield* FlowStore).rerunFlow(runId(2), runId(3), ["b"])
+      yield* expectFields("done again", (yield* viewOf(runId(3))).steps[1], {
+        state: "released",
+        reason: null,
+      })
+      yield* succeedSteps("b")
+      const [anew] = yield* (yield* FlowStore).stepInputs([(yield* claimStep("c")).id])
+      yield* expectSame("c reads then", anew?.needs, [{ id: "b", state: "succeeded", output: '"b"' }])
     }),
   },
   {
