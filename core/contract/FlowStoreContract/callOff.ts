@@ -2,7 +2,7 @@
 // lost, and what arrives when all is over.
 import * as Effect from "effect/Effect"
 import { FlowStore, RunStore } from "../../ports/Store.ts"
-import { calledOffReason } from "../../ports/StoreDriver.ts"
+import { calledOffReason, replacedReason } from "../../ports/StoreDriver.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
 import {
   claim,
@@ -16,6 +16,7 @@ import {
   stored,
   success,
 } from "../Fixtures.ts"
+import { fireAt, fireOne, newSchedule, put, rowOf } from "../ScheduleStoreContract/fixtures.ts"
 import {
   beginFlow,
   claimStep,
@@ -153,6 +154,40 @@ export const callOffCases: ReadonlyArray<Case> = [
       ;(yield* ContractClock).advance(1_000)
       yield* expectSame("claim", yield* claim({ jobs: ["flow-1", "do-a"] }), [])
       yield* expectSame("steps", yield* stepStates(runId(1)), ["failed"])
+    }),
+  },
+  {
+    name: "fire > a flow run that its schedule's next run takes the place of takes its open steps with it",
+    run: Effect.gen(function* () {
+      const clock = yield* ContractClock
+      const at = clock.now()
+      yield* beginFlow(1, flowOf([...chain, step("d")]))
+      const d = yield* claimStep("d")
+      yield* put(newSchedule("s", { cursor: at, nextAt: at }))
+      const fire = fireAt(yield* rowOf("s"), at, newRun(2, { scheduleId: "s" }), { cancelRunId: runId(1) })
+      yield* expectSame("fired", yield* fireOne(fire), "fired")
+      yield* expectFields("run", yield* stored(runId(1)), { state: "cancelled", reason: replacedReason })
+      const called = { state: "cancelled", reason: calledOffReason } as const
+      yield* expectFields("running", yield* stored(d.id), called)
+      yield* expectFields("ready", yield* stored(yield* stepRunOf(runId(1), 0)), called)
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "promote > a flow run that could not begin its next round in time expires, and its steps stand as they stood",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* beginFlow(1, flowOf(chain), { expiresAt: clock.now() + 500 }, 1_000)
+      yield* succeedSteps("a")
+      yield* settle(failing(yield* claimStep("b")))
+      clock.advance(1_000)
+      yield* runs.promote(10)
+      yield* expectFields("run", yield* stored(runId(1)), { state: "expired" })
+      yield* expectSame("steps", yield* stepStates(runId(1)), ["succeeded", "failed", "upstream_failed"])
+      const answer = yield* (yield* FlowStore).rerunFlow(runId(1), runId(2), "failed")
+      yield* expectSame("re-run", answer, { result: "created", runId: runId(2) })
+      yield* expectTrueCounts
     }),
   },
   {
