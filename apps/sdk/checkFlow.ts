@@ -9,7 +9,7 @@ import { parseSpan, quote } from "../../core/domain/TimeSpan.ts"
 import { parseGraph } from "../../core/flow/Graph.ts"
 import { versioned } from "../../core/flow/Version.ts"
 import { checkWork } from "./checkWork.ts"
-import { type Flow, isFlow, type StepSpec } from "./flow.ts"
+import { type Flow, isFlow, stepJobs, type StepSpec } from "./flow.ts"
 import { isInputSchema, schemaWanted } from "./input.ts"
 import { refuse } from "./send.ts"
 
@@ -93,8 +93,8 @@ const checkStep = (
     if (typeof options !== "object" || options === null)
       return yield* refuse(place, options, "an object of options")
     // What parseGraph says of an id is said there; here it must do as the name of a job.
-    const job = `${flow}/${id}`
-    if (typeof id === "string" && id !== "") yield* nameOf(`${place}.id`, kind === "map" ? `${job}[]` : job)
+    const [job, itemsJob] = stepJobs(flow, spec)
+    if (typeof id === "string" && id !== "") yield* nameOf(`${place}.id`, itemsJob ?? job)
     const needs = yield* checkNeeds(place, options.needs ?? {}, handles)
     const allowFailure = yield* checkFlag(`${place}.allowFailure`, options.allowFailure)
     if (options.when !== undefined && typeof options.when !== "function")
@@ -107,7 +107,7 @@ const checkStep = (
       queue: options.queue ?? own.queue,
       priority: options.priority ?? own.priority,
     })
-    const items = kind === "map" ? { ...work, name: `${job}[]` } : null
+    const items = itemsJob === null ? null : { ...work, name: itemsJob }
     // The timeout of a list is one of its items'.
     const first = kind === "step" ? work : { ...work, timeoutMillis: null, expands: true }
     const plan: StepPlan = {
