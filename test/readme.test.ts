@@ -34,6 +34,16 @@ test("there are the examples that are run here, and no other", () => {
   expect(blocks).toHaveLength(6)
 })
 
+test("the commands that it shows are commands", async () => {
+  const text = readFileSync(join(root, "README.md"), "utf8")
+  const shown = [...text.matchAll(/^npx uhrwerk ([a-z]+(?: [a-z]+)?)/gm)].map(([, words]) => words as string)
+  const script = join(root, "apps/cli/main.ts")
+  const args = process.versions["deno"] === undefined ? [script] : ["run", "-A", script]
+  const { stdout } = await promisify(execFile)(process.execPath, [...args, "--help"], { timeout: 15_000 })
+  expect(shown).toContain("flow rerun")
+  expect(shown.filter((words) => !stdout.includes(`uhrwerk ${words} `))).toEqual([])
+})
+
 test("the config is one that the engine takes", async () => {
   const code = blocks.find((block) => block.includes("export default defineConfig")) as string
   const module = (await import(write("uhrwerk.config.ts", code))) as { readonly default: Config }

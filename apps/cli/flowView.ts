@@ -132,9 +132,13 @@ const rowOf = (view: FlowView, graph: Graph, place: number, run: Run | undefined
     endedAt: run?.endedAt ?? null,
     millis: run === undefined || isKept ? null : millisOf(run, now),
     runId,
-    reason: isKept ? `kept from run ${run.parentId}` : (reason ?? reasonOf(view, graph, place, run)),
+    reason: isKept ? keptText(view, run, reason) : (reason ?? reasonOf(view, graph, place, run)),
   }
 }
+
+// Usually of the run that this one re-runs, which is said above all steps.
+const keptText = (view: FlowView, { parentId }: Run, reason: string | null): string =>
+  `kept${parentId === view.run.replayOf ? "" : ` from run ${parentId}`}${reason === null ? "" : `; ${reason}`}`
 
 // What waits for steps of its own is under way.
 const stateOf = ({ state }: Run): DrawState => (state === "blocked" ? "running" : state)
@@ -155,9 +159,13 @@ const reasonOf = (view: FlowView, graph: Graph, place: number, run: Run | undefi
     )
   if (run === undefined) {
     if (state === "blocked") return `waits for ${needs("blocked", "released")}`
-    const why = needs("failed", "upstream_failed")
-    if (state === "upstream_failed") return why === "" ? "the flow run ended before it" : `after ${why}`
-    return state === "skipped" ? `its rule does not hold (${graph.rules[place]})` : null
+    if (state === "upstream_failed") {
+      const failed = needs("failed", "upstream_failed")
+      return failed === "" ? "the flow run ended before it" : `not run, as ${failed} failed`
+    }
+    if (state !== "skipped") return null
+    const skipped = needs("skipped")
+    return `rule ${graph.rules[place]} does not hold${skipped === "" ? "" : `, as ${skipped} was skipped`}`
   }
   const error = run.error === null ? null : `${run.error.name}: ${run.error.message}`
   if (run.state === "retrying") return `again at ${timeOf(run.dueAt)}${error === null ? "" : `; ${error}`}`

@@ -14,7 +14,7 @@ export interface JobLine {
   readonly counts: Readonly<Partial<Record<RunState, number>>>
 }
 
-/** All jobs and flows of the store and of the config's flows, by name; steps of flows are left out and counted. */
+/** All jobs and flows of the store and the config, by name; the steps of flows are left out and counted. */
 export const jobLines = async (
   store: StoreDriver,
   flags: Flags,
@@ -22,9 +22,8 @@ export const jobLines = async (
   const counts = await store.counts()
   const schedules = await store.schedules()
   const known = new Set([...counts, ...schedules].map(({ job }) => job))
-  const found = await flowNames(store, [...known], flags)
-  const all = [...new Set([...known, ...found.flows.keys()])]
-  const names = all.filter((job) => !found.stepJobs.has(job))
+  const found = await flowNames(store, known, flags)
+  const { names } = found
   const lines = new Map(
     names.map((job) => [job, { schedules: [] as Array<ScheduleRow>, counts: {} as Counts }]),
   )
@@ -35,8 +34,8 @@ export const jobLines = async (
   for (const schedule of schedules) lines.get(schedule.job)?.schedules.push(schedule)
   return {
     ...found,
-    stepJobCount: all.length - names.length,
-    lines: names.toSorted().map((job) => ({
+    stepJobCount: [...known].filter((job) => found.stepJobs.has(job)).length,
+    lines: names.map((job) => ({
       job,
       kind: found.flows.has(job) ? "flow" : "job",
       ...(lines.get(job) as { schedules: Array<ScheduleRow>; counts: Counts }),

@@ -62,10 +62,14 @@ const options = {
   "step-output": { type: "string" },
 } as const
 
+// What a command does stands below a usage that is longer.
+const usageMax = 48
+
 const help = (): string => {
-  const width = Math.max(...Object.values(commands).map(({ usage }) => usage.length))
-  const lines = Object.values(commands).map(
-    ({ usage, about }) => `  uhrwerk ${usage.padEnd(width)}  ${about}`,
+  const lines = Object.values(commands).map(({ usage, about }) =>
+    usage.length > usageMax
+      ? `  uhrwerk ${usage}\n  ${"".padEnd("uhrwerk ".length + usageMax)}  ${about}`
+      : `  uhrwerk ${usage.padEnd(usageMax)}  ${about}`,
   )
   return [
     "Usage: uhrwerk COMMAND [options]",
