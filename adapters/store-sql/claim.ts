@@ -160,7 +160,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
       const row = succeed.get({ id, token, output: settlement.output, now: now() })
       if (row !== undefined) {
         session.count(row["job"] as string, "running", "succeeded")
-        session.ended({ id, state: "succeeded", ...decodeEnded(row) })
+        session.ended(decodeEnded(id, row))
         return { id, result: "settled", state: "succeeded", dueAt: null }
       }
     }

@@ -162,7 +162,11 @@ const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>, isFlow: boolea
     case "retrying":
       return line("yellow", "~", `${job} failed in ${took} (${attempt})${why}${again}`)
     case "dead":
-      return line("red", "x", `${job} is dead after ${attempt}${why}\n    ${lookAt(event.run, isFlow)}`)
+      return line(
+        "red",
+        "x",
+        `${job} ${event.run.parentId === null ? "is dead" : "failed for good"} after ${attempt}${why}\n    ${lookAt(event.run, isFlow)}`,
+      )
     case "scheduled":
       return line("yellow", "~", `${job} snoozed after ${took}${again}`)
     case "ready":

@@ -141,7 +141,7 @@ export default defineConfig({ jobs: [load] })
     expect(stdout).toMatch(/> load\/files has 1 item {2}/)
     expect(stdout).toMatch(/\+ load\/files\[0\] succeeded in .*: "a"\n/)
     expect(stdout).toMatch(/- load\/no is skipped: its condition does not hold\n/)
-    expect(stdout).toMatch(/x load\/bad is dead .*full\n {4}uhrwerk run show \S{36}\n/)
+    expect(stdout).toMatch(/x load\/bad failed for good .*full\n {4}uhrwerk run show \S{36}\n/)
     expect(stdout).toMatch(
       /x load is dead .*"bad"\n {4}uhrwerk flow show (\S{36})\n {4}uhrwerk flow rerun \1 --from-failed/,
     )
