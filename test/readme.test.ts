@@ -31,7 +31,17 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(7)
+  expect(blocks).toHaveLength(8)
+})
+
+test("the commands that it shows are commands", async () => {
+  const text = readFileSync(join(root, "README.md"), "utf8")
+  const shown = [...text.matchAll(/^npx uhrwerk ([a-z]+(?: [a-z]+)?)/gm)].map(([, words]) => words as string)
+  const script = join(root, "apps/cli/main.ts")
+  const args = process.versions["deno"] === undefined ? [script] : ["run", "-A", script]
+  const { stdout } = await promisify(execFile)(process.execPath, [...args, "--help"], { timeout: 15_000 })
+  expect(shown).toContain("flow rerun")
+  expect(shown.filter((words) => !stdout.includes(`uhrwerk ${words} `))).toEqual([])
 })
 
 test("the config is one that the engine takes", async () => {
@@ -65,6 +75,18 @@ test("calendars move an invoice to a working day and hold deployments in a freez
 
 test("a schedule in croner's dialect starts when croner says", async () => {
   expect(await run("croner.ts", 'dialect: "croner"')).toBe("11 12 13 15\n")
+})
+
+test("a flow joins, skips, maps and goes on after a failure that is allowed", async () => {
+  const said = await run("flow.ts", 'flow("nightly"')
+  expect(said.trim().split("\n")).toEqual([
+    "2 tables loaded, compare failed",
+    "extract: succeeded",
+    "compare: failed",
+    "load: succeeded",
+    "warn: skipped",
+    "report: succeeded",
+  ])
 })
 
 test("a week passes in a test", async () => {

@@ -10,6 +10,15 @@ import { type Assignment, Executor, type StopReason } from "../../core/ports/Exe
 /** A job's code. Its output must be plain data of at most 256 KiB as JSON. */
 export type Handler = (assignment: Assignment, signal: AbortSignal) => unknown
 
+/** What a handler may return in the place of an output: the outcome itself. */
+export class Answer {
+  readonly outcome: Outcome
+
+  constructor(outcome: Outcome) {
+    this.outcome = outcome
+  }
+}
+
 /** Handlers by the name of their job. */
 export type Handlers = ReadonlyMap<string, Handler>
 
@@ -70,6 +79,7 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof (value as { readonly then?: unknown }).then === "function"
 
 const returned = (value: unknown): Outcome => {
+  if (value instanceof Answer) return value.outcome
   const output = encodePayload("output", value)
   if (Result.isSuccess(output)) return { kind: "succeeded", output: output.success }
   // The work is done: doing it again would give the same value that cannot be kept.

@@ -1,9 +1,10 @@
 // The runs of the memory store with all that is derived from them: what is ready, waiting, running and ended,
-// keys, counts and dead letters. One method changes a run, and every index changes with it, so that no
-// operation can leave them apart. Time comes in as an argument; nothing here waits or throws.
+// keys, counts and dead letters. One method changes a run (`put`), and every index changes with it, so that no
+// operation can leave them apart; `apply` does what follows for other runs as well. Time comes in as an argument; nothing here waits or throws.
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import { type Attempt, type ErrorInfo, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
-import * as Transition from "../../core/domain/Transition.ts"
+import { type FlowRun, Plans } from "./FlowRun.ts"
+import { follow } from "./follow.ts"
 import { Heap, type Placed } from "./Heap.ts"
 import { IdList } from "./IdList.ts"
 
@@ -16,6 +17,8 @@ export interface Entry extends Placed {
   /** The runs that need this one. */
   readonly dependents: Set<Entry>
   readonly attempts: Array<Attempt>
+  /** Its steps, once it has expanded. */
+  flow: FlowRun | null
 }
 
 const firstToClaim = (a: Entry, b: Entry): boolean =>
@@ -25,6 +28,8 @@ const firstDue = (a: Entry, b: Entry): boolean =>
   a.run.dueAt !== b.run.dueAt ? a.run.dueAt < b.run.dueAt : a.run.id < b.run.id
 
 const firstToExpire = (a: Entry, b: Entry): boolean => (a.run.expiresAt ?? 0) < (b.run.expiresAt ?? 0)
+
+const firstOver = (a: Entry, b: Entry): boolean => (a.flow?.deadlineAt ?? 0) < (b.flow?.deadlineAt ?? 0)
 
 const firstEnded = (a: Entry, b: Entry): boolean => (a.run.endedAt ?? 0) < (b.run.endedAt ?? 0)
 
@@ -38,7 +43,9 @@ export class RunTable {
   readonly waiting = new Heap<Entry>(firstDue)
   /** Runs that expire when they are not started, the first on top. */
   readonly expiring = new Heap<Entry>(firstToExpire, "expiryPlace")
-  /** Ended runs that no letter holds, the first ended on top. */
+  /** Flow runs that wait for their steps until a deadline, the first on top. */
+  readonly deadlines = new Heap<Entry>(firstOver)
+  /** Ended runs that no letter and no flow run holds, the first ended on top. */
   readonly ended = new Heap<Entry>(firstEnded)
   /** Running runs by node. */
   readonly running = new Map<string, Set<Entry>>()
@@ -46,6 +53,7 @@ export class RunTable {
   /** The runs of letters that were not replayed. */
   readonly openLetters = new IdList()
   readonly counts = new Map<string, Map<RunState, number>>()
+  readonly plans = new Plans()
   readonly #keys = new Map<string, Map<string, string>>()
 
   /** The run that holds this key of this job. */
@@ -55,45 +63,59 @@ export class RunTable {
   }
 
   /** Stores the first row of a run; its needs are there, and its id is not. */
-  insert(run: Run): void {
+  insert(run: Run, flow: FlowRun | null = null): Entry {
     const entry: Entry = {
       run,
       settledToken: -1,
       dependents: new Set(),
       attempts: [],
+      flow,
       place: -1,
       expiryPlace: -1,
     }
     this.entries.set(run.id, entry)
     this.ids.add(run.id)
     for (const need of run.needs) this.entries.get(need)?.dependents.add(entry)
+    if (run.parentId !== null) this.entries.get(run.parentId)?.flow?.runs.add(entry)
     this.#count(run, 1)
     this.#enter(entry)
+    return entry
   }
 
   /**
    * Gives a run its next row and does all that comes with it: the attempt that ended with `error`, the dead
-   * letter, and the release or end of every run that waits for it.
+   * letter, the release or end of every run that waits for it, and what follows for its steps or its flow run.
    */
   apply(entry: Entry, next: Run, now: number, error: ErrorInfo | null = null): void {
+    this.put(entry, next, now, error)
+    if (isFinal(next.state) || entry.flow !== null) follow(this, entry, now)
+  }
+
+  /** The same without what follows for other runs. */
+  put(entry: Entry, next: Run, now: number, error: ErrorInfo | null = null): void {
     if (error !== null) {
       const { id, attempt, token, node, startedAt } = entry.run
       entry.attempts.push({ runId: id, attempt, token, node, startedAt, endedAt: now, error })
     }
-    this.#change(entry, next, now)
-    // Grows while it is walked: a chain may be as long as it likes, a call stack may not.
-    const ended = isFinal(next.state) ? [entry] : []
-    for (const need of ended) {
-      for (const dependent of need.dependents) {
-        const after =
-          need.run.state === "succeeded"
-            ? Transition.needMet(dependent.run, now)
-            : Transition.needFailed(dependent.run, endedReason(need.run), now)
-        if (after === null) continue
-        this.#change(dependent, after, now)
-        if (isFinal(after.state)) ended.push(dependent)
-      }
+    this.#leave(entry)
+    this.#count(entry.run, -1)
+    entry.run = next
+    this.#count(next, 1)
+    // The steps of a flow run have no letters: it has.
+    if (next.state === "dead" && next.parentId === null) {
+      const { id, job, attempt, error: last } = next
+      const kept: ErrorInfo = last ?? { name: "Error", message: "No error was reported", kind: "error" }
+      this.letters.set(id, { runId: id, job, diedAt: now, attempt, error: kept, replayedBy: null })
+      this.openLetters.add(id)
     }
+    this.#enter(entry)
+  }
+
+  /** A re-run has kept steps of this flow run, which stays as long as the re-run does. */
+  keep(entry: Entry): void {
+    if (entry.flow === null) return
+    entry.flow.keeperCount++
+    if (entry.place >= 0) this.ended.remove(entry)
   }
 
   /** Marks a letter as replayed: it is off the list, and no longer holds its run. */
@@ -111,7 +133,7 @@ export class RunTable {
     return true
   }
 
-  /** Removes ended runs that are out of `ended`, with all that hangs on them. */
+  /** Removes ended runs that are out of `ended`, with all that hangs on them; what only they held is free then. */
   forget(entries: ReadonlyArray<Entry>): void {
     for (const entry of entries) {
       const { id, needs } = entry.run
@@ -121,26 +143,32 @@ export class RunTable {
       this.#count(entry.run, -1)
     }
     this.ids.removeAll(entries.map((entry) => entry.run.id))
+    for (const { flow } of entries) if (flow !== null) this.#forgetFlow(flow)
+  }
+
+  #forgetFlow({ plan, runs, origin }: FlowRun): void {
+    this.plans.giveBack(plan)
+    for (const step of runs) if (isFinal(step.run.state)) this.#free(step)
+    if (origin === null || origin.flow === null) return
+    origin.flow.keeperCount--
+    this.#free(origin)
   }
 
   #closeLetter(runId: string): void {
     this.openLetters.remove(runId)
     const entry = this.entries.get(runId)
-    if (entry !== undefined) this.ended.push(entry)
+    if (entry !== undefined) this.#free(entry)
   }
 
-  #change(entry: Entry, next: Run, now: number): void {
-    this.#leave(entry)
-    this.#count(entry.run, -1)
-    entry.run = next
-    this.#count(next, 1)
-    if (next.state === "dead") {
-      const { id, job, attempt, error } = next
-      const kept: ErrorInfo = error ?? { name: "Error", message: "No error was reported", kind: "error" }
-      this.letters.set(id, { runId: id, job, diedAt: now, attempt, error: kept, replayedBy: null })
-      this.openLetters.add(id)
-    }
-    this.#enter(entry)
+  /** An ended run may be pruned, unless something holds it. */
+  #free(entry: Entry): void {
+    const { id, parentId } = entry.run
+    const letter = this.letters.get(id)
+    const isHeld =
+      (letter !== undefined && letter.replayedBy === null) ||
+      (entry.flow !== null && entry.flow.keeperCount > 0) ||
+      (parentId !== null && this.entries.get(parentId)?.flow?.runs.has(entry) === true)
+    if (!isHeld && entry.place < 0) this.ended.push(entry)
   }
 
   #leave(entry: Entry): void {
@@ -148,6 +176,7 @@ export class RunTable {
     if (entry.expiryPlace >= 0) this.expiring.remove(entry)
     if (state === "ready") this.leaveReady(entry)
     else if (state === "scheduled" || state === "retrying") this.waiting.remove(entry)
+    else if (state === "blocked" && entry.place >= 0) this.deadlines.remove(entry)
     else if (state === "running" && node !== null) {
       const carried = this.running.get(node)
       carried?.delete(entry)
@@ -159,11 +188,12 @@ export class RunTable {
     const { id, job, key, state, node, expiresAt } = entry.run
     if (state === "ready") this.readyHeap(entry.run).push(entry)
     else if (state === "scheduled" || state === "retrying") this.waiting.push(entry)
+    else if (state === "blocked" && (entry.flow?.deadlineAt ?? null) !== null) this.deadlines.push(entry)
     else if (state === "running" && node !== null) {
       const carried = this.running.get(node)
       if (carried === undefined) this.running.set(node, new Set([entry]))
       else carried.add(entry)
-    } else if (isFinal(state) && state !== "dead") this.ended.push(entry)
+    } else if (isFinal(state)) this.#free(entry)
     const mayExpire = state === "ready" || state === "scheduled" || state === "retrying"
     if (mayExpire && expiresAt !== null) this.expiring.push(entry)
     if (key !== null) this.#holdKey(job, key, id, !isFinal(state))
@@ -205,6 +235,3 @@ export class RunTable {
     if (states.size === 0) this.counts.delete(run.job)
   }
 }
-
-/** Why a run that needs this one cannot start. */
-export const endedReason = (need: Run): string => `"${need.job}" (run ${need.id}) ended ${need.state}`

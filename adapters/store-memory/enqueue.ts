@@ -3,7 +3,8 @@ import { isFinal, type NewRun, type Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Enqueued } from "../../core/ports/StoreDriver.ts"
 import { refusal } from "../../core/ports/StoreLimits.ts"
-import { endedReason, type RunTable } from "./RunTable.ts"
+import { endedReason } from "./follow.ts"
+import type { RunTable } from "./RunTable.ts"
 
 /** What a batch comes to: an answer for each run, and the rows to insert, in order. */
 export interface EnqueuePlan {

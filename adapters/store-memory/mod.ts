@@ -7,6 +7,7 @@ import type * as Layer from "effect/Layer"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeCalendars } from "./calendars.ts"
+import { makeFlows } from "./flows.ts"
 import { makeListing } from "./listing.ts"
 import { makeNodes, NodeTable } from "./nodes.ts"
 import { makeRuns } from "./runs.ts"
@@ -27,6 +28,7 @@ export const memoryDriver = (options: { readonly now: () => number }): StoreDriv
     close: () => undefined,
     ...makeRuns(runs, now),
     ...makeUpkeep(runs, schedules, nodes, now),
+    ...makeFlows(runs, now),
     ...makeListing(runs),
     ...makeSchedules(schedules, runs, now),
     ...makeCalendars(),

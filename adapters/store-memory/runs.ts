@@ -1,9 +1,12 @@
 // The way of a run through the memory store: enqueue, claim, settle. Each operation is one synchronous section.
 import type { Settled, Settlement } from "../../core/domain/Outcome.ts"
-import type { NewRun, Run } from "../../core/domain/Run.ts"
+import type { ErrorInfo, NewRun, Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
+import { timeoutError } from "../../core/flow/Advance.ts"
 import type { Claim, Enqueued, Held } from "../../core/ports/StoreDriver.ts"
 import { planEnqueue } from "./enqueue.ts"
+import type { Plan } from "./FlowRun.ts"
+import { expand } from "./flows.ts"
 import type { Heap } from "./Heap.ts"
 import { batchMax, checkBatch, checkLimit, windowMax } from "../../core/ports/StoreLimits.ts"
 import type { Entry, RunTable } from "./RunTable.ts"
@@ -39,7 +42,11 @@ export const makeRuns = (table: RunTable, clock: () => number) => ({
   settle: (settlements: ReadonlyArray<Settlement>): ReadonlyArray<Settled> => {
     checkBatch("settlements", settlements)
     const now = clock()
-    return settlements.map((settlement) => settleOne(table, settlement, now))
+    // All of them before the first is applied: a batch that is refused leaves nothing.
+    const plans = settlements.map((each) =>
+      each.kind === "expanded" ? table.plans.check(each.expansion) : null,
+    )
+    return settlements.map((settlement, index) => settleOne(table, settlement, plans[index] ?? null, now))
   },
 
   promote: (limit: number): number => {
@@ -52,6 +59,10 @@ export const makeRuns = (table: RunTable, clock: () => number) => ({
     const times = new Set<number>()
     for (const { run } of table.waiting.leading((entry) => entry.run.dueAt <= until)) {
       if (run.dueAt > from) times.add(run.dueAt)
+    }
+    for (const { flow } of table.deadlines.leading(({ flow }) => (flow?.deadlineAt ?? 0) <= until)) {
+      const deadlineAt = flow?.deadlineAt ?? from
+      if (deadlineAt > from) times.add(deadlineAt)
     }
     return [...times].sort((a, b) => a - b).slice(0, limit)
   },
@@ -66,25 +77,42 @@ const promoteDue = (table: RunTable, now: number, limit: number): number => {
   for (let changed = 0; changed < limit; changed++) {
     const change = nextChange(table, now)
     if (change === null) return changed
-    table.apply(change.entry, change.next, now)
+    table.apply(change.entry, change.next, now, change.error)
   }
   return limit
 }
 
-/** The next change that time alone brings. What is overdue goes first: due and overdue, a run must expire. */
-const nextChange = (table: RunTable, now: number): { readonly entry: Entry; readonly next: Run } | null => {
+interface Change {
+  readonly entry: Entry
+  readonly next: Run
+  readonly error: ErrorInfo | null
+}
+
+/**
+ * The next change that time alone brings. What is overdue goes first: due and overdue, a run must expire, and the
+ * steps of a flow run that is over its deadline must not start.
+ */
+const nextChange = (table: RunTable, now: number): Change | null => {
   const overdue = table.expiring.top
   if (overdue !== undefined && Transition.isOverdue(overdue.run, now)) {
     const next = Transition.expired(overdue.run, now)
-    if (next !== null) return { entry: overdue, next }
+    if (next !== null) return { entry: overdue, next, error: null }
+  }
+  const late = table.deadlines.top
+  if (late !== undefined && late.flow !== null && (late.flow.deadlineAt ?? now) <= now) {
+    const { totals, retryInMillis, plan } = late.flow
+    const error = timeoutError(totals.open, plan.expansion)
+    const next = Transition.stepsFailed(late.run, error, retryInMillis, now)
+    if (next !== null) return { entry: late, next, error }
   }
   const due = table.waiting.top
   const next = due === undefined ? null : Transition.promoted(due.run, now)
-  return due === undefined || next === null ? null : { entry: due, next }
+  return due === undefined || next === null ? null : { entry: due, next, error: null }
 }
 
 const take = (table: RunTable, wish: Claim, now: number): ReadonlyArray<Run> => {
   const heaps = heapsOf(table, wish)
+  const expanding = new Set(wish.expanding)
   const taken: Array<Run> = []
   const early: Array<Entry> = []
   while (taken.length < wish.limit) {
@@ -94,7 +122,8 @@ const take = (table: RunTable, wish: Claim, now: number): ReadonlyArray<Run> => 
       if (top !== undefined && (first === undefined || comesBefore(top.run, first.run))) first = top
     }
     if (first === undefined) break
-    const next = Transition.claimed(first.run, wish.node, wish.acknowledged, now)
+    const acknowledged = wish.acknowledged && !expanding.has(first.run.job)
+    const next = Transition.claimed(first.run, wish.node, acknowledged, now)
     if (next === null) {
       // The clock has stepped back since it became ready: out of the way, until the search is over.
       table.leaveReady(first)
@@ -134,13 +163,11 @@ const comesBefore = (a: Run, b: Run): boolean => {
   return a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.id < b.id
 }
 
-const settleOne = (table: RunTable, settlement: Settlement, now: number): Settled => {
+const settleOne = (table: RunTable, settlement: Settlement, plan: Plan | null, now: number): Settled => {
   const { id, token } = settlement
   const entry = table.entries.get(id)
   if (entry === undefined) return { id, result: "stale", state: null, dueAt: null }
-  const next = settled(entry.run, settlement, now)
-  if (next !== null) {
-    table.apply(entry, next, now, settlement.kind === "failed" ? settlement.error : null)
+  if (applyOne(table, entry, settlement, plan, now)) {
     entry.settledToken = token
     return answer(entry.run, "settled")
   }
@@ -150,7 +177,26 @@ const settleOne = (table: RunTable, settlement: Settlement, now: number): Settle
   return answer(entry.run, applied ? "settled" : "stale")
 }
 
-const settled = (run: Run, settlement: Settlement, now: number): Run | null => {
+const applyOne = (
+  table: RunTable,
+  entry: Entry,
+  settlement: Settlement,
+  plan: Plan | null,
+  now: number,
+): boolean => {
+  if (settlement.kind === "expanded") {
+    return plan !== null && expand(table, entry, settlement.token, plan, settlement.retryInMillis, now)
+  }
+  const next = settled(entry.run, settlement, now)
+  if (next !== null) table.apply(entry, next, now, settlement.kind === "failed" ? settlement.error : null)
+  return next !== null
+}
+
+const settled = (
+  run: Run,
+  settlement: Exclude<Settlement, { kind: "expanded" }>,
+  now: number,
+): Run | null => {
   const { token } = settlement
   switch (settlement.kind) {
     case "succeeded":
@@ -161,6 +207,8 @@ const settled = (run: Run, settlement: Settlement, now: number): Run | null => {
       return Transition.snoozed(run, token, settlement.delayMillis, now)
     case "released":
       return Transition.released(run, token)
+    case "declined":
+      return Transition.declined(run, token, settlement.reason, now)
   }
 }
 

@@ -64,21 +64,38 @@ export const makeUpkeep = (
   prune: (before: number, limit: number): number => {
     checkLimit(limit, batchMax)
     const lastRuns = schedules.lastRunIds()
-    const gone: Array<Entry> = []
     const held: Array<Entry> = []
-    while (gone.length < limit) {
-      const entry = table.ended.top
-      if (entry === undefined || (entry.run.endedAt ?? before) >= before) break
-      table.ended.remove(entry)
-      const isHeld = lastRuns.has(entry.run.id) || isNeeded(entry)
-      ;(isHeld ? held : gone).push(entry)
+    let count = 0
+    // What a flow run held is free once that is gone, and goes in the next round.
+    for (let gone = 1; gone > 0; count += gone) {
+      const entries = takeEnded(table, lastRuns, before, limit - count, held)
+      table.forget(entries)
+      gone = entries.length
     }
     for (const entry of held) table.ended.push(entry)
-    table.forget(gone)
     schedules.forgetOccurrences(before)
-    return gone.length
+    return count
   },
 })
+
+/** Takes out of `ended` what may go, at most `limit`, and into `held` what something else holds. */
+const takeEnded = (
+  table: RunTable,
+  lastRuns: ReadonlySet<string>,
+  before: number,
+  limit: number,
+  held: Array<Entry>,
+): ReadonlyArray<Entry> => {
+  const gone: Array<Entry> = []
+  while (gone.length < limit) {
+    const entry = table.ended.top
+    if (entry === undefined || (entry.run.endedAt ?? before) >= before) break
+    table.ended.remove(entry)
+    const isHeld = lastRuns.has(entry.run.id) || isNeeded(entry)
+    ;(isHeld ? held : gone).push(entry)
+  }
+  return gone
+}
 
 const reclaimOne = (table: RunTable, entry: Entry, node: string, now: number): Reclaimed | null => {
   const { run } = entry

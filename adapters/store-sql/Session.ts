@@ -12,6 +12,21 @@ import { at, build, prepare, prepareRows } from "./Statement.ts"
 /** An open store, as its operations use it. */
 export type Session = ReturnType<typeof openSession>
 
+/** A run that has reached a final state, as far as others wait for it. */
+export type EndedRun = Pick<Run, "id" | "job" | "state" | "needs" | "parentId" | "step">
+
+/** What flows do within the transactions of a session; `makeAdvance` gives it. */
+export interface FlowHooks {
+  /** The run of a step has ended. */
+  ended(run: EndedRun): void
+  /** A run that waited for its steps does not wait any more. */
+  left(runId: string): void
+  /** Writes what is kept back until the end of the transaction. */
+  flush(): void
+  /** Forgets all of it: the transaction is over. */
+  reset(): void
+}
+
 /** Compiles what all operations share. `now` is the store's clock. */
 export const openSession = (database: Database, now: () => number) => {
   // What `encodeRun` fills; the other two are the store's own.
@@ -122,7 +137,12 @@ export const openSession = (database: Database, now: () => number) => {
     if (to !== null) add(job, to, 1)
   }
 
+  let flows: FlowHooks | undefined
+  const hook = (hooks: FlowHooks): void => void (flows = hooks)
+  const flush = (): void => flows?.flush()
+
   const find = (id: string): { run: Run; settledToken: number } | undefined => {
+    flush()
     const row = statements.byId.get({ id })
     return row === undefined
       ? undefined
@@ -155,10 +175,17 @@ export const openSession = (database: Database, now: () => number) => {
     statements.update.run({ ...encodeRun(after), settledToken })
     count(after.job, before.state, after.state)
     if (failed !== null) addAttempt(before, failed)
-    if (after.state === "dead") addLetter(after)
-    if (!isFinal(after.state)) return
-    dropNeeds(after.id, after.needs)
-    endNeeds(after.id, after.job, after.state)
+    if (after.state === "dead" && after.parentId === null) addLetter(after)
+    // One that waits for its needs was never claimed.
+    if (before.state === "blocked" && before.attempt > 0) flows?.left(after.id)
+    if (isFinal(after.state)) ended(after)
+  }
+
+  /** What follows from the end of a run; whatever ends one passes here. */
+  const ended = (run: EndedRun): void => {
+    dropNeeds(run)
+    endNeeds(run)
+    if (run.parentId !== null) flows?.ended(run)
   }
 
   const addAttempt = (run: Run, error: ErrorInfo): void => {
@@ -185,17 +212,17 @@ export const openSession = (database: Database, now: () => number) => {
   }
 
   /** An ended run waits for nothing: what it needed may be pruned. */
-  const dropNeeds = (runId: string, needs: ReadonlyArray<string>): void => {
-    for (const needId of needs) statements.dropDependent.run({ needId, runId })
+  const dropNeeds = ({ id, needs }: EndedRun): void => {
+    for (const needId of needs) statements.dropDependent.run({ needId, runId: id })
   }
 
   /** Releases, or skips, what waits for an ended run, and what waits for that. A list, as chains can be long. */
-  const endNeeds = (id: string, job: string, state: RunState): void => {
+  const endNeeds = ({ id, job, state }: EndedRun): void => {
     // Mostly nobody waits for anybody: one look at an empty table a transaction instead of one a run.
     anyWaiting ??= statements.anyDependent.get() !== undefined
     if (!anyWaiting) return
-    const ended = [{ id, job, state }]
-    for (let need = ended.pop(); need !== undefined; need = ended.pop()) {
+    const open: Array<Pick<Run, "id" | "job" | "state">> = [{ id, job, state }]
+    for (let need = open.pop(); need !== undefined; need = open.pop()) {
       for (const { run_id } of statements.dependents.all({ id: need.id })) {
         const found = find(run_id as string)
         if (found === undefined) continue
@@ -207,8 +234,8 @@ export const openSession = (database: Database, now: () => number) => {
         statements.update.run({ ...encodeRun(after), settledToken: found.settledToken })
         count(after.job, found.run.state, after.state)
         if (!isFinal(after.state)) continue
-        dropNeeds(after.id, after.needs)
-        ended.push({ id: after.id, job: after.job, state: after.state })
+        dropNeeds(after)
+        open.push(after)
       }
     }
   }
@@ -216,12 +243,17 @@ export const openSession = (database: Database, now: () => number) => {
   const transaction = <A>(body: () => A, repeatable = false): A => {
     moved.clear()
     anyWaiting = undefined
-    return database.transaction(() => {
-      const value = body()
-      for (const { job, state, by } of moved.values())
-        if (by !== 0) statements.count.run({ job, state, count: by })
-      return value
-    }, repeatable)
+    try {
+      return database.transaction(() => {
+        const value = body()
+        flush()
+        for (const { job, state, by } of moved.values())
+          if (by !== 0) statements.count.run({ job, state, count: by })
+        return value
+      }, repeatable)
+    } finally {
+      flows?.reset()
+    }
   }
 
   return {
@@ -234,8 +266,9 @@ export const openSession = (database: Database, now: () => number) => {
     insertAll,
     save,
     addDependent,
-    dropNeeds,
-    endNeeds,
+    ended,
+    hook,
+    flush,
     transaction,
   }
 }

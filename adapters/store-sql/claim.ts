@@ -1,20 +1,25 @@
 // Claim, start and settle: the three steps of a run's happy path, each one prepared statement a run or a batch.
-import { and, eq, sql } from "drizzle-orm"
+import { and, eq, type SQL, sql } from "drizzle-orm"
 import type { Settled, Settlement } from "../../core/domain/Outcome.ts"
-import { isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
+import type { Run, RunState } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Claim, Held } from "../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkLimit, windowMax } from "../../core/ports/StoreLimits.ts"
-import { decodeRun } from "./rows.ts"
+import { decodeEnded, decodeRun } from "./rows.ts"
+import type { Expanding, Flows } from "./advance.ts"
 import type { Session } from "./Session.ts"
 import { runs } from "./schema.ts"
 import { at, build, prepare, type Row } from "./Statement.ts"
 
-// When a run that waits is due; of no meaning for others.
-const dueOf = (run: Run): number | null => (isFinal(run.state) || run.state === "running" ? null : run.dueAt)
+// Settlements that change nothing but the run itself.
+type Transiting = Exclude<Settlement, Expanding | { kind: "succeeded" }>
 
-/** The part of a store that moves runs from due to ended. */
-export const makeClaim = (session: Session) => {
+// When a run that waits for its time is due; of no meaning for others.
+const dueOf = ({ state, dueAt }: Run): number | null =>
+  state === "scheduled" || state === "ready" || state === "retrying" ? dueAt : null
+
+/** The part of a store that moves runs from due to ended; `flows` takes those that expand. */
+export const makeClaim = (session: Session, flows: Flows) => {
   const { database, now } = session
 
   const promoteFrom = (state: RunState, index: string) =>
@@ -35,28 +40,38 @@ export const makeClaim = (session: Session) => {
   ]
   const overdue = prepare(
     database,
-    sql`select * from runs indexed by runs_expiring where expires_at <= ${at("now")} and expires_at is not null
+    sql`select id from runs indexed by runs_expiring where expires_at <= ${at("now")} and expires_at is not null
       and state in ('scheduled', 'ready', 'retrying') limit ${at("limit")}`,
   )
-  const claimFrom = prepare(
+  const overtime = prepare(
     database,
-    build
-      .update(runs)
-      .set({
-        state: "running",
-        node: at<string>("node"),
-        token: sql`${runs.token} + 1`,
-        attempt: sql`${runs.attempt} + 1`,
-        startedAt: at<number>("now"),
-        startAcknowledged: at<number>("acknowledged"),
-      })
-      .where(
-        sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
-          and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
-          and job in (select value from json_each(${at("jobs")}))
-          order by priority desc, due_at, id limit ${at("limit")})`,
-      )
-      .returning(),
+    sql`select run_id from expansions indexed by expansions_deadline
+      where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
+  )
+  const claimWith = (startAcknowledged: SQL<number>) =>
+    prepare(
+      database,
+      build
+        .update(runs)
+        .set({
+          state: "running",
+          node: at<string>("node"),
+          token: sql`${runs.token} + 1`,
+          attempt: sql`${runs.attempt} + 1`,
+          startedAt: at<number>("now"),
+          startAcknowledged,
+        })
+        .where(
+          sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
+            and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
+            and job in (select value from json_each(${at("jobs")}))
+            order by priority desc, due_at, id limit ${at("limit")})`,
+        )
+        .returning(),
+    )
+  const claimFrom = claimWith(at<number>("acknowledged"))
+  const claimExpanding = claimWith(
+    sql`${at("acknowledged")} and ${runs.job} not in (select value from json_each(${at("expanding")}))`,
   )
   const succeed = prepare(
     database,
@@ -71,7 +86,7 @@ export const makeClaim = (session: Session) => {
         error: null,
       })
       .where(and(eq(runs.id, at("id")), eq(runs.state, sql.raw("'running'")), eq(runs.token, at("token"))))
-      .returning({ job: runs.job, needs: runs.needs }),
+      .returning({ job: runs.job, needs: runs.needs, parentId: runs.parentId, step: runs.step }),
   )
   const waiting = (state: string, index: string) =>
     sql`select due_at from runs indexed by ${sql.raw(index)} where state = ${sql.raw(`'${state}'`)}
@@ -79,7 +94,11 @@ export const makeClaim = (session: Session) => {
   const due = prepare(
     database,
     sql`select due_at from (select * from (${waiting("scheduled", "runs_scheduled")})
-      union select * from (${waiting("retrying", "runs_retrying")})) order by due_at limit ${at("limit")}`,
+      union select * from (${waiting("retrying", "runs_retrying")})
+      union select * from (select deadline_at from expansions indexed by expansions_deadline
+        where deadline_at > ${at("from")} and deadline_at <= ${at("until")} and deadline_at is not null
+        group by deadline_at order by deadline_at limit ${at("limit")}))
+      order by due_at limit ${at("limit")}`,
   )
   const carried = prepare(
     database,
@@ -88,13 +107,17 @@ export const makeClaim = (session: Session) => {
 
   const promote = (limit: number): number => {
     let promoted = 0
-    for (const row of overdue.all({ now: now(), limit })) {
-      const run = decodeRun(row)
-      const after = Transition.expired(run, now())
-      if (after === null) continue
-      session.save(run, after, row["settled_token"] as number, null)
+    // The end of one may end another: each is looked at when its turn comes.
+    for (const { id } of overdue.all({ now: now(), limit })) {
+      const found = session.find(id as string)
+      const after = found === undefined ? null : Transition.expired(found.run, now())
+      if (found === undefined || after === null) continue
+      session.save(found.run, after, found.settledToken, null)
       promoted++
     }
+    for (const { run_id } of overtime.all({ now: now(), limit }))
+      if (flows.timeOut(run_id as string)) promoted++
+    session.flush()
     for (const { from, statement } of promotions) {
       for (const { job } of statement.all({ now: now(), limit })) {
         session.count(job as string, from, "ready")
@@ -106,7 +129,9 @@ export const makeClaim = (session: Session) => {
 
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
-    const jobs = textOf(wish.jobs)
+    const { node, expanding = none } = wish
+    const lists = { jobs: textOf(wish.jobs), expanding: textOf(expanding) }
+    const statement = expanding.length > 0 ? claimExpanding : claimFrom
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
       promote(batchMax)
@@ -115,7 +140,7 @@ export const makeClaim = (session: Session) => {
         const limit = wish.limit - rows.length
         if (limit === 0) break
         const acknowledged = wish.acknowledged ? 1 : 0
-        rows.push(...claimFrom.all({ node: wish.node, now: now(), acknowledged, queue, jobs, limit }))
+        rows.push(...statement.all({ node, now: now(), acknowledged, queue, ...lists, limit }))
       }
       // RETURNING has no order of its own.
       rows.sort(
@@ -135,15 +160,20 @@ export const makeClaim = (session: Session) => {
       const row = succeed.get({ id, token, output: settlement.output, now: now() })
       if (row !== undefined) {
         session.count(row["job"] as string, "running", "succeeded")
-        if (row["needs"] !== null) session.dropNeeds(id, JSON.parse(row["needs"] as string) as Array<string>)
-        session.endNeeds(id, row["job"] as string, "succeeded")
+        session.ended(decodeEnded(id, row))
         return { id, result: "settled", state: "succeeded", dueAt: null }
       }
     }
     const found = session.find(id)
     if (found === undefined) return { id, result: "stale", state: null, dueAt: null }
     const { run, settledToken } = found
-    const after = settlement.kind === "succeeded" ? null : transition(run, settlement)
+    if (settlement.kind === "expanded" && flows.expand(run, settlement)) {
+      // It may have ended at once.
+      const expanded = session.find(id)?.run ?? run
+      return { id, result: "settled", state: expanded.state, dueAt: dueOf(expanded) }
+    }
+    const after =
+      settlement.kind === "succeeded" || settlement.kind === "expanded" ? null : transition(run, settlement)
     if (after !== null) {
       session.save(run, after, token, settlement.kind === "failed" ? settlement.error : null)
       return { id, result: "settled", state: after.state, dueAt: dueOf(after) }
@@ -153,7 +183,7 @@ export const makeClaim = (session: Session) => {
     return { id, result: repeated ? "settled" : "stale", state: run.state, dueAt: dueOf(run) }
   }
 
-  const transition = (run: Run, settlement: Exclude<Settlement, { kind: "succeeded" }>): Run | null => {
+  const transition = (run: Run, settlement: Transiting): Run | null => {
     switch (settlement.kind) {
       case "failed":
         return Transition.failed(run, settlement.token, settlement.error, settlement.retryInMillis, now())
@@ -161,6 +191,8 @@ export const makeClaim = (session: Session) => {
         return Transition.snoozed(run, settlement.token, settlement.delayMillis, now())
       case "released":
         return Transition.released(run, settlement.token)
+      case "declined":
+        return Transition.declined(run, settlement.token, settlement.reason, now())
     }
   }
 
@@ -200,6 +232,7 @@ export const makeClaim = (session: Session) => {
 }
 
 // A node asks with the same list each time, and it may have thousands of jobs.
+const none: ReadonlyArray<string> = []
 const texts = new WeakMap<ReadonlyArray<string>, string>()
 const textOf = (jobs: ReadonlyArray<string>): string => {
   const known = texts.get(jobs)

@@ -208,4 +208,47 @@ create table calendars (
   from_config integer not null
 ) strict;
 `,
+  // Flows: runs that expanded into steps, what these run by, and how far each step is. The two new columns of a run are
+  // its last: nothing is read of a column that is null, however long the payloads before it.
+  `
+alter table runs add column parent_id text;
+alter table runs add column step integer;
+create table definitions (
+  id integer primary key,
+  name text not null,
+  version text not null,
+  definition text not null
+) strict;
+create unique index definitions_version on definitions (name, version);
+create table expansions (
+  id integer primary key,
+  run_id text not null,
+  definition_id integer,
+  list text,
+  size integer not null,
+  round integer not null,
+  faults integer not null,
+  retry_in integer,
+  deadline_at integer,
+  has_input integer not null,
+  input text
+) strict;
+create unique index expansions_run on expansions (run_id);
+create index expansions_deadline on expansions (deadline_at) where deadline_at is not null;
+create index expansions_definition on expansions (definition_id) where definition_id is not null;
+create table steps (
+  expansion_id integer not null,
+  step integer not null,
+  state text not null,
+  succeeded integer not null,
+  failed integer not null,
+  skipped integer not null,
+  run_id text,
+  kept integer not null,
+  reason text,
+  output text,
+  primary key (expansion_id, step)
+) strict, without rowid;
+create index steps_kept on steps (run_id) where kept = 1;
+`,
 ]

@@ -18,6 +18,22 @@ const number = (value: Row[string] | undefined): number => value as number
 const numberOrNull = (value: Row[string] | undefined): number | null => value as number | null
 const json = (value: Row[string] | undefined): unknown => JSON.parse(value as string)
 
+const needsOf = (row: Row): ReadonlyArray<string> =>
+  row["needs"] === null ? [] : (json(row["needs"]) as ReadonlyArray<string>)
+
+/** What is known of a run that has just succeeded, of the few columns that others wait for. */
+export const decodeEnded = (
+  id: string,
+  row: Row,
+): Pick<Run, "id" | "job" | "state" | "needs" | "parentId" | "step"> => ({
+  id,
+  job: text(row["job"]),
+  state: "succeeded",
+  needs: needsOf(row),
+  parentId: textOrNull(row["parent_id"]),
+  step: numberOrNull(row["step"]),
+})
+
 /** A run of its row. */
 export const decodeRun = (row: Row): Run => ({
   id: text(row["id"]),
@@ -33,7 +49,7 @@ export const decodeRun = (row: Row): Run => ({
   scheduleId: textOrNull(row["schedule_id"]),
   nominalAt: numberOrNull(row["nominal_at"]),
   chainId: textOrNull(row["chain_id"]),
-  needs: row["needs"] === null ? [] : (json(row["needs"]) as ReadonlyArray<string>),
+  needs: needsOf(row),
   replayOf: textOrNull(row["replay_of"]),
   state: text(row["state"]) as RunState,
   createdAt: number(row["created_at"]),
@@ -48,6 +64,8 @@ export const decodeRun = (row: Row): Run => ({
   output: textOrNull(row["output"]),
   error: row["error"] === null ? null : (json(row["error"]) as ErrorInfo),
   reason: textOrNull(row["reason"]),
+  parentId: textOrNull(row["parent_id"]),
+  step: numberOrNull(row["step"]),
 })
 
 /** What a run's row holds of it, by placeholder. */
@@ -79,6 +97,8 @@ export const encodeRun = (run: Run): Values => ({
   error: run.error === null ? null : JSON.stringify(run.error),
   input: run.input,
   output: run.output,
+  parentId: run.parentId,
+  step: run.step,
 })
 
 /** The columns that `encodeNew` fills. */
@@ -97,6 +117,8 @@ export const newRunColumns = [
   "chain_id",
   "replay_of",
   "input",
+  "parent_id",
+  "step",
 ]
 
 /** What tells a run that was never claimed, has no key and needs nothing from others of its kind. */
@@ -115,6 +137,8 @@ export const encodeNew = (run: Run): ReadonlyArray<string | number | null> => [
   run.chainId,
   run.replayOf,
   run.input,
+  run.parentId,
+  run.step,
 ]
 
 /** An attempt of its row. */
@@ -173,7 +197,7 @@ export const decodeSchedule = (row: Row): ScheduleRow => ({
   zoneData: textOrNull(row["zone_data"]),
 })
 
-/** What `decodeDue` reads, in its order; behind them state and end of the last run. */
+/** What `decodeDue` reads, in its order; behind them state and end of the last run, and whether it is held. */
 export const dueColumns = [
   "id",
   "job",
@@ -196,6 +220,7 @@ export const dueColumns = [
 /** A due schedule: it is not paused. */
 export const decodeDue = (row: ReadonlyArray<Cell>): DueSchedule => {
   const state = row[16] as RunState | null
+  const isHeld = row[18] === 1
   const schedule = {
     id: row[0] as string,
     job: row[1] as string,
@@ -214,8 +239,8 @@ export const decodeDue = (row: ReadonlyArray<Cell>): DueSchedule => {
     lastRunId: row[13] as string | null,
     runCount: row[14] as number,
     zoneData: row[15] as string | null,
-    lastRunAlive: state !== null && !isFinal(state),
-    lastRunEndedAt: row[17] as number | null,
+    lastRunAlive: state !== null && (isHeld || !isFinal(state)),
+    lastRunEndedAt: isHeld ? null : (row[17] as number | null),
   }
   return row[5] === null ? schedule : { ...schedule, catchUp: json(row[5]) as CatchUp }
 }

@@ -80,19 +80,22 @@ export const makeSchedules = (session: Session) => {
   )
   const ended = sql.raw(finalStates.map((state) => `'${state}'`).join(", "))
   const columns = sql.raw(dueColumns.map((name) => `s.${name}`).join(", "))
+  // Whether the last run of a schedule counts as alive although it is dead.
+  const held = sql`(r.state = 'dead' and json_extract(s.trigger, '$.holdOnFailure') = 1 and exists (
+    select 1 from dead_letters as d where d.run_id = s.last_run_id and d.replayed_by is null))`
   const due = prepareScan(
     database,
-    sql`select ${columns}, r.state, r.ended_at from schedules as s indexed by schedules_next
+    sql`select ${columns}, r.state, r.ended_at, ${held} from schedules as s indexed by schedules_next
       left join runs as r on r.id = s.last_run_id
       where s.next_at is not null and s.paused_at is null and s.next_at <= ${at("now")}
       order by s.next_at, s.id limit ${at("limit")}`,
   )
   const waiting = prepareScan(
     database,
-    sql`select ${columns}, r.state, r.ended_at from schedules as s indexed by schedules_waiting
+    sql`select ${columns}, r.state, r.ended_at, 0 from schedules as s indexed by schedules_waiting
       left join runs as r on r.id = s.last_run_id
       where s.waits_until is not null and s.next_at is null and s.paused_at is null
-      and (r.id is null or r.state in (${ended})) limit ${at("limit")}`,
+      and (r.id is null or (r.state in (${ended}) and not ${held})) limit ${at("limit")}`,
   )
   const next = prepare(
     database,

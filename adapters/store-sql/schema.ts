@@ -34,6 +34,8 @@ export const runs = sqliteTable("runs", {
   error: text("error"),
   input: text("input"),
   output: text("output"),
+  parentId: text("parent_id"),
+  step: integer("step"),
 })
 
 /** Who waits for whom, read when a needed run ends. */
@@ -124,6 +126,53 @@ export const calendars = sqliteTable("calendars", {
   definition: text("definition").notNull(),
   fromConfig: integer("from_config").notNull(),
 })
+
+/** Flows as their runs keep them, once for all runs of a name and version. */
+export const definitions = sqliteTable("definitions", {
+  id: integer("id").primaryKey(),
+  name: text("name").notNull(),
+  version: text("version").notNull(),
+  definition: text("definition").notNull(),
+})
+
+/** Runs that expanded into steps. How many of these are open is the run's own `waiting_for`. */
+export const expansions = sqliteTable("expansions", {
+  id: integer("id").primaryKey(),
+  runId: text("run_id").notNull(),
+  /** What the steps run by: a definition, or a list, of which the items are the inputs of the steps' runs. */
+  definitionId: integer("definition_id"),
+  list: text("list"),
+  size: integer("size").notNull(),
+  round: integer("round").notNull(),
+  faults: integer("faults").notNull(),
+  retryIn: integer("retry_in"),
+  /** Only while the run waits for its steps. */
+  deadlineAt: integer("deadline_at"),
+  /** 1: its steps read `input`, which may be null, and not the input of the run. */
+  hasInput: integer("has_input").notNull(),
+  input: text("input"),
+})
+
+/** How far the steps are; one without a row is blocked, and none of its needs has ended. */
+export const steps = sqliteTable(
+  "steps",
+  {
+    expansionId: integer("expansion_id").notNull(),
+    step: integer("step").notNull(),
+    state: text("state").notNull(),
+    succeeded: integer("succeeded").notNull(),
+    failed: integer("failed").notNull(),
+    skipped: integer("skipped").notNull(),
+    /** The latest run of it. */
+    runId: text("run_id"),
+    /** 1: that run belongs to the flow run of which this one is a re-run, and must stay when that is gone. */
+    kept: integer("kept").notNull(),
+    /** Of a step that somebody ended by hand; others have theirs on the run. */
+    reason: text("reason"),
+    output: text("output"),
+  },
+  (table) => [primaryKey({ columns: [table.expansionId, table.step] })],
+)
 
 /** Engine processes and their leases. */
 export const nodes = sqliteTable("nodes", {

@@ -6,11 +6,13 @@ import type * as Layer from "effect/Layer"
 import { StoreInUse, StoreUnusable } from "../../core/domain/Errors.ts"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { makeAdvance } from "./advance.ts"
 import { makeClaim } from "./claim.ts"
 import { type Database, type DatabaseOptions, openDatabase } from "./Database.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { lockForEngine } from "./engineLock.ts"
 import { makeFire } from "./fire.ts"
+import { makeFlows } from "./flows.ts"
 import { makeLedger } from "./ledger.ts"
 import { makeListing } from "./listing.ts"
 import { makeNodes } from "./nodes.ts"
@@ -53,6 +55,7 @@ export const driverOver = (
   release: () => void = () => {},
 ): StoreDriver => {
   const session = openSession(database, options.now)
+  const flows = makeAdvance(session)
   const enqueue = makeEnqueue(session)
   return {
     capabilities: {
@@ -66,11 +69,12 @@ export const driverOver = (
       release()
     },
     enqueue: enqueue.enqueue,
-    ...makeClaim(session),
-    ...makeUpkeep(session),
+    ...makeClaim(session, flows),
+    ...makeUpkeep(session, flows),
     ...makeListing(session),
     ...makeSchedules(session),
     ...makeFire(session, enqueue),
+    ...makeFlows(session, flows),
     ...makeLedger(session),
     ...makeNodes(session),
   }

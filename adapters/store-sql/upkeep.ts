@@ -5,7 +5,8 @@ import type { ErrorInfo, Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Cancelled, Reclaimed, Replayed } from "../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkLimit, pageMax, refusal } from "../../core/ports/StoreLimits.ts"
-import { decodeDeadLetter, decodeRun } from "./rows.ts"
+import type { Flows } from "./advance.ts"
+import { decodeDeadLetter } from "./rows.ts"
 import type { Session } from "./Session.ts"
 import { deadLetters, runs } from "./schema.ts"
 import { at, build, prepare } from "./Statement.ts"
@@ -14,11 +15,11 @@ import { at, build, prepare } from "./Statement.ts"
 const occurrencesMax = 10_000
 
 /** The part of a store that mends, ends and removes runs. */
-export const makeUpkeep = (session: Session) => {
+export const makeUpkeep = (session: Session, flows: Flows) => {
   const { database, now } = session
   const orphans = prepare(
     database,
-    sql`select * from runs indexed by runs_running where state = 'running' and node <> ${at("self")}
+    sql`select id from runs indexed by runs_running where state = 'running' and node <> ${at("self")}
       and not exists (select 1 from nodes where nodes.id = runs.node and nodes.expires_at > ${at("now")})
       limit ${at("limit")}`,
   )
@@ -65,11 +66,13 @@ export const makeUpkeep = (session: Session) => {
   )
   const prunable = prepare(
     database,
-    sql`select seq, id, job, state from runs
+    sql`select seq, id, job, state, (select id from expansions where run_id = runs.id) as expansion_id from runs
       where seq < ${at("young")} and ended_at < ${at("before")}
       and not exists (select 1 from dead_letters where run_id = runs.id and replayed_by is null)
       and not exists (select 1 from schedules where schedules.id = runs.schedule_id and last_run_id = runs.id)
       and not exists (select 1 from dependents where dependents.need_id = runs.id)
+      and (parent_id is null or not exists (select 1 from expansions where expansions.run_id = runs.parent_id)
+        and not exists (select 1 from steps indexed by steps_kept where steps.run_id = runs.id and kept = 1))
       order by seq limit ${at("limit")}`,
   )
   const forget = [
@@ -92,7 +95,11 @@ export const makeUpkeep = (session: Session) => {
       and not exists (select 1 from schedules where schedules.trigger_id = triggers.id)`,
   )
 
-  const reclaimOne = (run: Run, settledToken: number): Reclaimed | null => {
+  const reclaimOne = (id: string): Reclaimed | null => {
+    // The end of one may have cancelled another.
+    const found = session.find(id)
+    if (found === undefined) return null
+    const { run, settledToken } = found
     const error: ErrorInfo = {
       name: "LeaseLost",
       message: `Node "${run.node}" was lost while it carried the run`,
@@ -123,7 +130,7 @@ export const makeUpkeep = (session: Session) => {
       checkLimit(limit, batchMax)
       return session.transaction(() => {
         const taken = orphans.all({ self, now: now(), limit }).flatMap((row) => {
-          const reclaimed = reclaimOne(decodeRun(row), row["settled_token"] as number)
+          const reclaimed = reclaimOne(row["id"] as string)
           return reclaimed === null ? [] : [reclaimed]
         })
         forgetNodes.run({ now: now(), self })
@@ -167,14 +174,23 @@ export const makeUpkeep = (session: Session) => {
       checkLimit(limit, batchMax)
       return session.transaction(() => {
         const end = young.get({ before })?.["seq"] ?? Number.MAX_SAFE_INTEGER
-        const gone = prunable.all({ before, young: end, limit })
-        for (const row of gone) {
-          for (const statement of forget) statement.run({ id: row["id"] as string })
-          session.count(row["job"] as string, row["state"] as Run["state"], null)
-        }
+        let count = 0
+        let flowCount: number
+        do {
+          flowCount = 0
+          for (const row of prunable.all({ before, young: end, limit: limit - count })) {
+            for (const statement of forget) statement.run({ id: row["id"] as string })
+            session.count(row["job"] as string, row["state"] as Run["state"], null)
+            count++
+            if (row["expansion_id"] === null) continue
+            flows.forget(row["expansion_id"] as number)
+            flowCount++
+          }
+          // The runs of steps can go when their flow run has gone.
+        } while (flowCount > 0 && count < limit)
         const forgotten = forgetOccurrences.run({ before, limit: occurrencesMax })
         if (forgotten < occurrencesMax) forgetTriggers.run({ before })
-        return gone.length
+        return count
       })
     },
   }

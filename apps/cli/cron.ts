@@ -16,7 +16,7 @@ import {
 } from "../../core/trigger/Preview.ts"
 import { exitCodes, UsageError } from "./errors.ts"
 import { fromNow, printRows, utcOf } from "./format.ts"
-import { type Command, countOf, type Flags } from "./open.ts"
+import { type Command, countOf, type Flags, once } from "./open.ts"
 import { plainLines } from "./text.ts"
 
 /** A command over an expression; one that cannot be read is shown with its fault. */
@@ -79,7 +79,8 @@ export const cronCommands: Readonly<Record<string, Command>> = {
   "cron next": {
     ...cronCommand("cron next", "when an expression runs next", (cron, flags) => {
       const now = Date.now()
-      const from = flags.from === undefined ? now : Result.getOrThrow(parseInstant("--from", flags.from))
+      const said = once("--from", flags.from)
+      const from = said === undefined ? now : Result.getOrThrow(parseInstant("--from", said))
       const rows = preview(cron, from, countOf("--n", flags.n, 10, previewMax))
       const isTable = flags.output === undefined || flags.output === "table"
       printRows(flags, isTable ? rows : rows.map((row) => rowOf(cron, row)), {

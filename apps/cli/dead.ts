@@ -1,7 +1,10 @@
 // `uhrwerk dead ...`: dead letters, to read, to replay, to drop.
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
-import { makeIds } from "../../core/domain/Ids.ts"
-import { dateOf, printRows } from "./format.ts"
+import type { FlowView } from "../../core/ports/StoreDriver.ts"
+import { newId } from "./flowHands.ts"
+import { countsOf, graphOf, named } from "./flowView.ts"
+import { quote } from "../../core/domain/TimeSpan.ts"
+import { dateOf, isTable, printRows } from "./format.ts"
 import { type Command, limitOf, none, notFound, only, storeCommand } from "./open.ts"
 import { runCommands } from "./runs.ts"
 
@@ -25,6 +28,11 @@ export const deadCommands: Readonly<Record<string, Command>> = {
         attempts: (letter: DeadLetter) => String(letter.attempt),
         error: (letter: DeadLetter) => `${letter.error.name}: ${letter.error.message}`,
       })
+      const flow = rows.find(({ error }) => error.name === "StepsFailed")
+      if (flow !== undefined && isTable(flags))
+        console.error(
+          `Of a flow run, only what failed runs again with: uhrwerk flow rerun ${flow.runId} --from-failed`,
+        )
       if (rows.length === limit) console.error(`More: --before ${rows[rows.length - 1]?.runId}`)
     },
   ),
@@ -38,17 +46,15 @@ export const deadCommands: Readonly<Record<string, Command>> = {
     "run a dead run's work again, as a new run",
     async (store, args) => {
       const id = only(args, "dead letter's id")
-      const ids = makeIds(
-        () => Date.now(),
-        () => crypto.getRandomValues(new Int32Array(1))[0] ?? 0,
-      )
-      const [answer] = await store.replay([id], [ids()])
+      const [answer] = await store.replay([id], [newId()])
       if (answer === undefined || answer.newRunId === null) throw notFound("dead letter", id)
       console.error(
         answer.result === "exists"
           ? `Run ${id} was replayed before, as run ${answer.newRunId}.`
           : `Run ${id} is replayed as run ${answer.newRunId}; an engine on this store starts it within a second.`,
       )
+      const flow = answer.result === "created" ? await store.flowOf(id) : null
+      if (flow?.expansion.kind === "flow") console.error(replayText(flow))
       console.log(answer.newRunId)
     },
   ),
@@ -57,4 +63,17 @@ export const deadCommands: Readonly<Record<string, Command>> = {
     if ((await store.drop([id])) === 0) throw notFound("dead letter", id)
     console.error(`The letter of run ${id} is dropped.`)
   }),
+}
+
+/** What the replay of a flow run means for its steps. */
+const replayText = (flow: FlowView): string => {
+  const { run, steps, expansion } = flow
+  const { ids } = graphOf(expansion)
+  const failed = steps.flatMap(({ state }, step) => (state === "failed" ? [quote(ids[step])] : []))
+  const { succeeded = 0 } = countsOf(steps)
+  const kept =
+    succeeded === 0
+      ? ""
+      : `, also the ${succeeded} that had succeeded. To keep their outputs, next time: uhrwerk flow rerun ${run.id} --from-failed`
+  return `${failed.length === 0 ? "No step" : named(failed)} failed; all ${steps.length} steps run again${kept}`
 }

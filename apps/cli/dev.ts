@@ -1,7 +1,8 @@
 // `uhrwerk dev`: an engine with its worker in this process, over the config's store, printing what happens.
 // The first Ctrl-C drains, a second one stops at once; nothing is lost either way.
+import type { Run } from "../../core/domain/Run.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
-import { checkConfig } from "../sdk/config.ts"
+import { checkConfig, type Project } from "../sdk/config.ts"
 import { startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
 import { UsageError } from "./errors.ts"
@@ -23,17 +24,20 @@ export const dev: Command = {
     // as trouble, which is printed, and so on for ever.
     for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
     const stop = signals()
-    const project = await checkConfig(await loadConfig(args[0]))
+    const config = await loadConfig(args[0])
+    const project = await checkConfig(config)
     say(
       `uhrwerk on ${runtimeName()}, storage ${project.storage.name}, ${project.slots} slots, process ${process.pid}`,
     )
-    for (const name of project.book.jobs.keys()) {
+    for (const { name } of config.jobs) {
       const starts = project.schedules
         .filter(({ job }) => job === name)
         .map(({ trigger }) => triggerText(trigger))
-      say(`  ${name}: ${starts.join("; ") || "when sent"}`)
+      const steps = project.flows.get(name)?.steps.length
+      const size = steps === undefined ? "" : `, a flow of ${steps} ${steps === 1 ? "step" : "steps"}`
+      say(`  ${name}: ${starts.join("; ") || "when sent"}${size}`)
     }
-    const engine = await startProject(project, { onEvent: print })
+    const engine = await startProject(project, { onEvent: printer(project) })
     await stop.asked
     const { carried } = engine.load()
     say(
@@ -74,28 +78,44 @@ const say = (line: string): void => console.log(line)
 const line = (colour: Parameters<typeof paint>[0], mark: string, text: string, at = Date.now()): void =>
   say(`${paint("grey", timeOf(at))}  ${paint(colour, mark)} ${text}`)
 
-const print = (event: EngineEvent): void => {
+/** Prints what happens in an engine of this project. */
+const printer = ({ flows }: Project): ((event: EngineEvent) => void) => {
+  const lists = new Set(
+    [...flows.values()].flatMap(({ steps }) =>
+      steps.flatMap(({ job, items }) => (items === null ? [] : [job])),
+    ),
+  )
+  return (event) => {
+    if (event.kind === "ended") return printEnd(event, flows.has(event.run.job))
+    if (event.kind === "expanded") return printExpanded(event, lists.has(event.run.job))
+    print(event)
+  }
+}
+
+// An item says which one of its list it is.
+const nameOf = ({ job, step }: Run): string =>
+  step !== null && job.endsWith("[]") ? `${job.slice(0, -1)}${step}]` : job
+
+const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): void => {
   switch (event.kind) {
     case "started": {
-      const { job, id, attempt, attemptMax } = event.run
+      const { id, attempt, attemptMax } = event.run
       const try_ = attempt > 1 ? `, attempt ${attempt} of ${attemptMax}` : ""
       const late = spanOf(Math.max(0, event.latenessMillis))
       return line(
         "blue",
         ">",
-        `${paint("bold", job)} started${try_}, ${late} late  ${paint("grey", id)}`,
+        `${paint("bold", nameOf(event.run))} started${try_}, ${late} late  ${paint("grey", id)}`,
         event.at,
       )
     }
-    case "ended":
-      return printEnd(event)
     case "log":
-      return line("grey", "|", `${event.run.job}: ${plain(event.line, 500)}`)
+      return line("grey", "|", `${nameOf(event.run)}: ${plain(event.line, 500)}`)
     case "stale":
       return line(
         "yellow",
         "!",
-        `${event.run.job}: the outcome came too late and was not applied  ${event.run.id}`,
+        `${nameOf(event.run)}: the outcome came too late and was not applied  ${event.run.id}`,
       )
     case "reclaimed":
       return line("yellow", "!", `${event.job}: taken back from a lost node, now ${event.state}  ${event.id}`)
@@ -130,8 +150,14 @@ const print = (event: EngineEvent): void => {
   }
 }
 
-const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>): void => {
-  const job = paint("bold", event.run.job)
+const printExpanded = ({ run, steps }: Extract<EngineEvent, { kind: "expanded" }>, isList: boolean): void => {
+  const what = isList ? "item" : "step"
+  const size = `${steps} ${what}${steps === 1 ? "" : "s"}`
+  line("blue", ">", `${paint("bold", nameOf(run))} has ${size}  ${paint("grey", run.id)}`)
+}
+
+const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>, isFlow: boolean): void => {
+  const job = paint("bold", nameOf(event.run))
   const took = spanOf(event.durationMillis)
   const why = event.error === null ? "" : `: ${plain(`${event.error.name}: ${event.error.message}`)}`
   const attempt = `attempt ${event.run.attempt} of ${event.run.attemptMax}`
@@ -146,12 +172,32 @@ const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>): void => {
     case "retrying":
       return line("yellow", "~", `${job} failed in ${took} (${attempt})${why}${again}`)
     case "dead":
-      return line("red", "x", `${job} is dead after ${attempt}${why}\n    uhrwerk dead show ${event.run.id}`)
+      return line(
+        "red",
+        "x",
+        `${job} ${event.run.parentId === null ? "is dead" : "failed for good"} after ${attempt}${why}\n    ${lookAt(event.run, isFlow)}`,
+      )
     case "scheduled":
       return line("yellow", "~", `${job} snoozed after ${took}${again}`)
     case "ready":
       return line("yellow", "-", `${job} is handed back unfinished after ${took}, and starts again later`)
-    default:
-      return line("yellow", "-", `${job} is ${event.state} after ${took}${why}`)
+    case "skipped":
+      return line(
+        "yellow",
+        "-",
+        `${job} is skipped: ${plain(event.run.reason ?? "its condition does not hold")}`,
+      )
+    default: {
+      const reason = event.run.reason === null ? why : `: ${plain(event.run.reason)}`
+      return line("yellow", "-", `${job} is ${event.state} after ${took}${reason}`)
+    }
   }
 }
+
+// The run of a step has no letter: what it comes to is decided by its flow run.
+const lookAt = ({ id, parentId }: Run, isFlow: boolean): string =>
+  parentId !== null
+    ? `uhrwerk run show ${id}`
+    : isFlow
+      ? `uhrwerk flow show ${id}\n    uhrwerk flow rerun ${id} --from-failed`
+      : `uhrwerk dead show ${id}`

@@ -16,6 +16,11 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError"
 }
 
+/** What is asked for is right, and does not go now: the thing is in a state that forbids it. */
+export class NotNow extends Error {
+  override readonly name = "NotNow"
+}
+
 const codeOf: Readonly<Record<string, number>> = {
   UsageError: exitCodes.usage,
   ConfigError: exitCodes.usage,
@@ -26,6 +31,7 @@ const codeOf: Readonly<Record<string, number>> = {
   DuplicateName: exitCodes.usage,
   DependencyCycle: exitCodes.usage,
   InvalidFlow: exitCodes.usage,
+  NotNow: exitCodes.failed,
   NotFound: exitCodes["not found"],
   StoreInUse: exitCodes.conflict,
   StoreUnusable: exitCodes.unreachable,

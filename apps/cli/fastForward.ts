@@ -55,11 +55,12 @@ export const fastForward: Command = {
     }
     const runHandlers = flags["run-handlers"] === true
     const config = await loadConfig(args[0])
-    const { schedules, jobs } = await checkConfig({ ...config, storage: "memory:" })
+    const { schedules } = await checkConfig({ ...config, storage: "memory:" })
     const from = Date.now()
     const width = widthOf(schedules)
     const localOf = await localTimes(schedules)
-    const tell = watch(schedules, [...jobs.keys()], (start, count) => {
+    const names = config.jobs.map(({ name }) => name)
+    const tell = watch(schedules, names, (start, count) => {
       // A line costs more than the start itself, so only those that are shown are made.
       if (count > limit) return
       const line = lineOf(start, localOf)
@@ -118,9 +119,7 @@ const watch = (
   each: (start: Start, count: number) => void,
 ) => {
   const byId = new Map(schedules.map((schedule) => [schedule.id, schedule]))
-  const totals = new Map<string, Total>(
-    jobs.map((job) => [job, { job, starts: 0, first: null, last: null, skipped: new Map() }]),
-  )
+  const totals = new Map<string, Total>(jobs.map((job) => [job, totalOf(job)]))
   let starts = 0
   const hear = (event: EngineEvent): void => {
     if (event.kind === "trouble") console.error(plain(`Cannot ${event.doing}: ${event.error}`, 500))
@@ -131,16 +130,18 @@ const watch = (
     if (event.kind !== "started") return
     starts++
     const start = { run: event.run, at: event.at }
-    const total = totals.get(event.run.job)
-    if (total !== undefined) {
-      total.starts++
-      total.first ??= start
-      total.last = start
-    }
+    // A step of a flow is counted once it has started: without handlers a flow has none.
+    const total = totals.get(event.run.job) ?? totalOf(event.run.job)
+    totals.set(total.job, total)
+    total.starts++
+    total.first ??= start
+    total.last = start
     each(start, starts)
   }
   return { hear, totals, starts: () => starts }
 }
+
+const totalOf = (job: string): Total => ({ job, starts: 0, first: null, last: null, skipped: new Map() })
 
 /** Times on the clocks that the schedule means; those of this machine for all that means none. */
 const localTimes = async (schedules: ReadonlyArray<NewSchedule>) => {

@@ -68,16 +68,44 @@ export const printRows = (
   const widths = names.map((name, column) =>
     Math.max(name.length, ...cells.map((line) => (line[column] ?? "").length)),
   )
+  const lines = fitted(widths, process.stdout.isTTY ? process.stdout.columns : undefined)
   const print = (line: ReadonlyArray<string>): void =>
-    console.log(
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    lines.forEach((of, index) => {
+      const text = of
+        .map((column) => (line[column] ?? "").padEnd(widths[column] ?? 0))
         .join("  ")
-        .trimEnd(),
-    )
+        .trimEnd()
+      if (index === 0 || text !== "") console.log(`${index === 0 ? "" : indent}${text}`)
+    })
   print(names.map((name) => name.toUpperCase()))
   cells.forEach(print)
 }
+
+const indent = "      "
+
+/** Which columns stand together in a line of so many columns of text: what does not fit goes on in the next one. */
+const fitted = (widths: ReadonlyArray<number>, most = Infinity): ReadonlyArray<ReadonlyArray<number>> => {
+  const lines: Array<Array<number>> = [[]]
+  let used = 0
+  for (const [column, width] of widths.entries()) {
+    const line = lines[lines.length - 1] as Array<number>
+    if (line.length > 0 && used + 2 + width > most) {
+      lines.push([column])
+      used = indent.length + width
+    } else {
+      used += (line.length > 0 ? 2 : 0) + width
+      line.push(column)
+    }
+  }
+  return lines
+}
+
+/** Whether a person reads it. */
+export const isTable = ({ output }: Flags): boolean => output === undefined || output === "table"
+
+/** Prints what a command has done: a line, or the row as `--output` says. */
+export const printAnswer = (flags: Flags, row: object, line: string): void =>
+  isTable(flags) ? console.log(line) : printRows(flags, [row], {})
 
 /** Prints one thing, field by field. */
 export const printFields = (fields: Readonly<Record<string, string>>): void => {

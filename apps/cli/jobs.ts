@@ -1,52 +1,87 @@
 // `uhrwerk job list`, `schedule list`, `occurrence list`: what there is, when it starts next, and what became of it.
 import type { Occurrence, ScheduleRow, Trigger } from "../../core/domain/Schedule.ts"
-import { dateOf, printRows, spanOf } from "./format.ts"
-import { type Command, limitOf, none, storeCommand } from "./open.ts"
+import type { RunState } from "../../core/domain/Run.ts"
+import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { type FlowNames, flowNames } from "./flowNames.ts"
+import { dateOf, isTable, printRows, spanOf } from "./format.ts"
+import { type Command, type Flags, limitOf, none, storeCommand } from "./open.ts"
 
-interface JobLine {
+/** A job or a flow, and how many of its runs are in which state. */
+export interface JobLine {
   readonly job: string
+  readonly kind: "job" | "flow"
   readonly schedules: ReadonlyArray<ScheduleRow>
-  readonly counts: Readonly<Record<string, number>>
+  readonly counts: Readonly<Partial<Record<RunState, number>>>
 }
+
+/** All jobs and flows of the store and the config, by name; the steps of flows are left out and counted. */
+export const jobLines = async (
+  store: StoreDriver,
+  flags: Flags,
+): Promise<FlowNames & { readonly lines: ReadonlyArray<JobLine>; readonly stepJobCount: number }> => {
+  const counts = await store.counts()
+  const schedules = await store.schedules()
+  const known = new Set([...counts, ...schedules].map(({ job }) => job))
+  const found = await flowNames(store, known, flags)
+  const { names } = found
+  const lines = new Map(
+    names.map((job) => [job, { schedules: [] as Array<ScheduleRow>, counts: {} as Counts }]),
+  )
+  for (const { job, state, count } of counts) {
+    const line = lines.get(job)
+    if (line !== undefined) line.counts[state] = count
+  }
+  for (const schedule of schedules) lines.get(schedule.job)?.schedules.push(schedule)
+  return {
+    ...found,
+    stepJobCount: [...known].filter((job) => found.stepJobs.has(job)).length,
+    lines: names.map((job) => ({
+      job,
+      kind: found.flows.has(job) ? "flow" : "job",
+      ...(lines.get(job) as { schedules: Array<ScheduleRow>; counts: Counts }),
+    })),
+  }
+}
+
+type Counts = Partial<Record<RunState, number>>
+
+/** A column: how many runs are in one of these states. */
+export const totalOf =
+  (...states: ReadonlyArray<RunState>) =>
+  ({ counts }: JobLine): string =>
+    String(states.reduce((sum, state) => sum + (counts[state] ?? 0), 0))
 
 /** The commands by their words. */
 export const jobCommands: Readonly<Record<string, Command>> = {
-  "job list": storeCommand("job list", "jobs with their schedules and counts", async (store, args, flags) => {
-    none(args)
-    const lines = new Map<string, JobLine>()
-    const line = (job: string): JobLine => {
-      const known = lines.get(job) ?? { job, schedules: [], counts: {} }
-      lines.set(job, known)
-      return known
-    }
-    for (const { job, state, count } of await store.counts()) {
-      const known = line(job)
-      lines.set(job, { ...known, counts: { ...known.counts, [state]: count } })
-    }
-    for (const schedule of await store.schedules()) {
-      const known = line(schedule.job)
-      lines.set(schedule.job, { ...known, schedules: [...known.schedules, schedule] })
-    }
-    const of =
-      (...states: ReadonlyArray<string>) =>
-      (row: JobLine) =>
-        String(states.reduce((sum, state) => sum + (row.counts[state] ?? 0), 0))
-    printRows(
-      flags,
-      [...lines.values()].sort((a, b) => (a.job < b.job ? -1 : 1)),
-      {
-        job: (row: JobLine) => row.job,
+  "job list": storeCommand(
+    "job list",
+    "jobs and flows with their schedules and counts",
+    async (store, args, flags) => {
+      none(args)
+      const { lines, stepJobCount } = await jobLines(store, flags)
+      printRows(flags, lines, {
+        job: (row: JobLine) => `${row.job}${row.kind === "flow" ? " (flow)" : ""}`,
         starts: (row: JobLine) =>
           row.schedules.map(({ trigger }) => triggerText(trigger)).join("; ") || "when sent",
         next: (row: JobLine) => dateOf(least(row.schedules)),
-        waiting: of("blocked", "scheduled", "ready", "retrying"),
-        running: of("running"),
-        succeeded: of("succeeded"),
-        dead: of("dead"),
-        other: of("cancelled", "skipped", "expired"),
-      },
-    )
-  }),
+        // A blocked flow run is at work: its steps are.
+        waiting: (row: JobLine) =>
+          totalOf(
+            "scheduled",
+            "ready",
+            "retrying",
+            ...(row.kind === "flow" ? [] : ["blocked" as const]),
+          )(row),
+        running: (row: JobLine) =>
+          totalOf("running", ...(row.kind === "flow" ? ["blocked" as const] : []))(row),
+        succeeded: totalOf("succeeded"),
+        dead: totalOf("dead"),
+        other: totalOf("cancelled", "skipped", "expired"),
+      })
+      if (stepJobCount > 0 && isTable(flags))
+        console.error(`${stepJobCount} more are steps of flows: uhrwerk flow list`)
+    },
+  ),
   "schedule list": storeCommand(
     "schedule list",
     "schedules and their next instants",
@@ -94,7 +129,8 @@ export const jobCommands: Readonly<Record<string, Command>> = {
   ),
 }
 
-const least = (schedules: ReadonlyArray<ScheduleRow>): number | null =>
+/** The next instant of all that are not paused. */
+export const least = (schedules: ReadonlyArray<ScheduleRow>): number | null =>
   schedules.reduce<number | null>(
     (found, { nextAt, pausedAt }) =>
       nextAt === null || pausedAt !== null ? found : Math.min(found ?? nextAt, nextAt),

@@ -8,6 +8,7 @@ import { deadCommands } from "./dead.ts"
 import { dev } from "./dev.ts"
 import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
+import { flowCommands } from "./flows.ts"
 import { jobCommands } from "./jobs.ts"
 import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
@@ -22,6 +23,7 @@ const commands: Readonly<Record<string, Command>> = {
   // The same command, told apart by its flag.
   "dev --fast-forward": fastForward,
   ...runCommands,
+  ...flowCommands,
   ...jobCommands,
   ...scheduleCommands,
   ...calendarCommands,
@@ -45,7 +47,7 @@ const options = {
   gap: { type: "string" },
   ambiguous: { type: "string" },
   n: { type: "string", short: "n" },
-  from: { type: "string" },
+  from: { type: "string", multiple: true },
   to: { type: "string" },
   max: { type: "string" },
   note: { type: "string" },
@@ -53,12 +55,23 @@ const options = {
   "dry-run": { type: "boolean" },
   "fast-forward": { type: "string" },
   "run-handlers": { type: "boolean" },
+  open: { type: "boolean" },
+  mermaid: { type: "boolean" },
+  dot: { type: "boolean" },
+  input: { type: "string" },
+  "from-failed": { type: "boolean" },
+  skipped: { type: "boolean" },
+  "step-output": { type: "string" },
 } as const
 
+// What a command does stands below a usage that is longer.
+const usageMax = 48
+
 const help = (): string => {
-  const width = Math.max(...Object.values(commands).map(({ usage }) => usage.length))
-  const lines = Object.values(commands).map(
-    ({ usage, about }) => `  uhrwerk ${usage.padEnd(width)}  ${about}`,
+  const lines = Object.values(commands).map(({ usage, about }) =>
+    usage.length > usageMax
+      ? `  uhrwerk ${usage}\n  ${"".padEnd("uhrwerk ".length + usageMax)}  ${about}`
+      : `  uhrwerk ${usage.padEnd(usageMax)}  ${about}`,
   )
   return [
     "Usage: uhrwerk COMMAND [options]",
@@ -68,6 +81,7 @@ const help = (): string => {
     "Options:",
     "  --storage sqlite:FILE    which store to look at; default: $UHRWERK_STORAGE, the config's, or uhrwerk.db",
     "  -o, --output FORMAT      table (default), json or ndjson",
+    "  --input, --step-output   JSON, or @FILE with JSON in it",
     "  --tz ZONE                whose clocks a cron expression means: an IANA name; default UTC, never this machine's",
     "  --gap, --ambiguous       what becomes of its times that a clock change skips or repeats, as in `cron()`",
     "  --run-handlers           with --fast-forward: run the jobs' code, and all that it does outside",

@@ -1,4 +1,5 @@
 // What the object commands share: which store they look at, and a driver to look at it beside a running engine.
+import { readFileSync } from "node:fs"
 import * as Result from "effect/Result"
 import { sqliteDriver } from "../../adapters/store-sql/sqlite.ts"
 import { NotFound } from "../../core/domain/Errors.ts"
@@ -21,7 +22,7 @@ export interface Flags {
   readonly gap?: string
   readonly ambiguous?: string
   readonly n?: string
-  readonly from?: string
+  readonly from?: ReadonlyArray<string>
   readonly to?: string
   readonly note?: string
   readonly max?: string
@@ -29,6 +30,13 @@ export interface Flags {
   readonly "dry-run"?: boolean
   readonly "fast-forward"?: string
   readonly "run-handlers"?: boolean
+  readonly open?: boolean
+  readonly mermaid?: boolean
+  readonly dot?: boolean
+  readonly input?: string
+  readonly "from-failed"?: boolean
+  readonly skipped?: boolean
+  readonly "step-output"?: string
 }
 
 /** A command. */
@@ -84,6 +92,35 @@ export const only = (args: ReadonlyArray<string>, what: string): string => {
   return value
 }
 
+/** The value of a flag that counts once, though others may repeat it. */
+export const once = (flag: string, values: ReadonlyArray<string> | undefined): string | undefined => {
+  if (values !== undefined && values.length > 1)
+    throw new UsageError(`${flag} is given ${values.length} times`)
+  return values?.[0]
+}
+
+/** The value of a flag that is JSON, or `@FILE` with JSON in it; `undefined` without the flag. */
+export const jsonOf = (flag: string, text: string | undefined): unknown => {
+  if (text === undefined) return undefined
+  const isFile = text.startsWith("@")
+  let json = text
+  if (isFile) {
+    try {
+      json = readFileSync(text.slice(1), "utf8")
+    } catch (error) {
+      throw new UsageError(`${flag}: cannot read "${text.slice(1)}": ${(error as Error).message}`)
+    }
+  }
+  try {
+    return JSON.parse(json) as unknown
+  } catch (error) {
+    const example = isFile
+      ? ""
+      : ` Quote it for the shell, such as ${flag} '{"day": 1}', or name a file: @day.json.`
+    throw new UsageError(`${flag} is not JSON: ${(error as Error).message}.${example}`)
+  }
+}
+
 /** How many rows to show: 1 to 200, default 20. */
 export const limitOf = (flags: Flags): number => countOf("--limit", flags.limit, 20, 200)
 
@@ -96,11 +133,13 @@ export const countOf = (flag: string, text: string | undefined, usual: number, m
   return count
 }
 
+const listOf: Readonly<Record<string, string>> = { "dead letter": "dead", "flow run": "run" }
+
 /** The refusal of an id that is not there. */
 export const notFound = (what: string, id: string): NotFound =>
   new NotFound({
     id,
     field: what,
     reason: `there is no ${what} "${id}" in this store`,
-    next: `List what there is: uhrwerk ${what === "dead letter" ? "dead" : what} list`,
+    next: `List what there is: uhrwerk ${listOf[what] ?? what} list`,
   })

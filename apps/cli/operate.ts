@@ -22,7 +22,7 @@ import { loadDialects } from "../sdk/dialects.ts"
 import { UsageError } from "./errors.ts"
 import { dateOf, plain, printRows } from "./format.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
-import { type Command, countOf, type Flags, notFound, only, storeCommand } from "./open.ts"
+import { type Command, countOf, type Flags, notFound, once, only, storeCommand } from "./open.ts"
 import { bookOf } from "./schedules.ts"
 
 /** The commands by their words. */
@@ -69,9 +69,9 @@ export const operateCommands: Readonly<Record<string, Command>> = {
 }
 
 const backfill = async (store: StoreDriver, id: string, flags: Flags): Promise<number> => {
-  if (flags.from === undefined)
-    throw new UsageError("A backfill needs --from TIME, such as 2027-03-01T00:00:00Z")
-  const from = Result.getOrThrow(parseInstant("--from", flags.from))
+  const said = once("--from", flags.from)
+  if (said === undefined) throw new UsageError("A backfill needs --from TIME, such as 2027-03-01T00:00:00Z")
+  const from = Result.getOrThrow(parseInstant("--from", said))
   const to = flags.to === undefined ? undefined : Result.getOrThrow(parseInstant("--to", flags.to))
   const request = {
     from,

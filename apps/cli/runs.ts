@@ -1,9 +1,11 @@
 // `uhrwerk run ...`: look at runs, and cancel one.
 import type { Run, RunState } from "../../core/domain/Run.ts"
 import { runStates } from "../../core/domain/Run.ts"
-import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { quote } from "../../core/domain/TimeSpan.ts"
+import type { FlowView, StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { UsageError } from "./errors.ts"
 import { explainRun, runExplain } from "./explain.ts"
+import { countsOf, countsText, readFlow, type StepRow, stepName } from "./flowView.ts"
 import { dateOf, plain, printFields, printRows, spanOf } from "./format.ts"
 import { type Command, limitOf, none, notFound, only, storeCommand } from "./open.ts"
 
@@ -43,8 +45,11 @@ export const runCommands: Readonly<Record<string, Command>> = {
     if (run === undefined) throw notFound("run", id)
     const attempts = await store.attempts(id)
     const { why, next } = await explainRun(store, run, flags)
+    const view = await store.flowOf(id)
+    const flow = view === null ? null : await readFlow(store, view)
     if (flags.output !== undefined && flags.output !== "table") {
-      printRows(flags, [{ ...run, attempts, why }], {})
+      const steps = flow === null ? {} : { steps: countsOf(flow.rows) }
+      printRows(flags, [{ ...run, attempts, why, ...steps }], {})
       return
     }
     printFields({
@@ -52,6 +57,8 @@ export const runCommands: Readonly<Record<string, Command>> = {
       job: run.job,
       state: `${run.state}${run.reason === null ? "" : `: ${plain(run.reason)}`}`,
       why: plain(why, 2000),
+      ...(run.parentId === null ? {} : { "part of": await partText(store, run) }),
+      ...(flow === null ? {} : { [whatOf(flow.view)]: countsText(flow.rows) }),
       queue: run.queue,
       attempt: `${run.attempt} of ${run.attemptMax}`,
       created: dateOf(run.createdAt),
@@ -71,6 +78,8 @@ export const runCommands: Readonly<Record<string, Command>> = {
         `attempt ${each.attempt} ended ${dateOf(each.endedAt)}${span}: ${plain(`${each.error.name}: ${each.error.message}`, 500)}`,
       )
     }
+    if (flow !== null) printFailed(flow.rows)
+    if (flow !== null) console.error(`Its ${whatOf(flow.view)}: uhrwerk flow show ${id}`)
     if (next !== null) console.error(plain(next))
   }),
   "run explain": runExplain,
@@ -101,5 +110,30 @@ const late = (run: Run): string =>
     ? ""
     : ` (${spanOf(Math.max(0, run.startedAt - run.dueAt))} late)`
 
-const note = (run: Run): string =>
+const whatOf = ({ expansion }: FlowView): string => (expansion.kind === "flow" ? "steps" : "items")
+
+const partText = async (store: StoreDriver, { parentId, step }: Run): Promise<string> => {
+  const parent = await store.flowOf(parentId ?? "")
+  return parent === null || step === null
+    ? `run ${parentId}`
+    : `run ${parentId}, as its ${stepName(parent.expansion, step)}`
+}
+
+const failedShown = 5
+
+/** Which steps failed, and why. */
+const printFailed = (rows: ReadonlyArray<StepRow>): void => {
+  const failed = rows.filter(({ state }) => state === "failed")
+  for (const { id, reason, runId } of failed.slice(0, failedShown))
+    console.log(plain(`${quote(id)} failed: ${reason ?? "no reason is known"} (run ${runId ?? "-"})`, 500))
+  if (failed.length > failedShown) console.log(`+${failed.length - failedShown} more failed`)
+}
+
+const note = (run: Run): string => (run.state === "blocked" ? waitText(run) : endText(run))
+
+// Nothing but the end of its steps keeps a run waiting that needs no others.
+const waitText = ({ waitingFor, needs }: Run): string =>
+  `waits for ${waitingFor} ${needs.length > 0 ? `of ${needs.length} runs` : waitingFor === 1 ? "step" : "steps"}`
+
+const endText = (run: Run): string =>
   run.reason ?? (run.error === null ? "" : `${run.error.name}: ${run.error.message}`)

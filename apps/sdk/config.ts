@@ -5,23 +5,32 @@ import type { Calendar } from "../../core/domain/Calendar.ts"
 import { DuplicateName, InvalidInput, type InvalidSchedule, type Refusal } from "../../core/domain/Errors.ts"
 import { type JobBook, type Job as CoreJob, parseJobs, parseName } from "../../core/domain/Job.ts"
 import { encodePayload } from "../../core/domain/Payload.ts"
-import { parseRetry } from "../../core/domain/RetryPolicy.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
-import { checkCatchUp, checkLimits, checkOverlap, checkPlacement } from "../../core/engine/ScheduleChecks.ts"
+import {
+  checkCatchUp,
+  checkHold,
+  checkLimits,
+  checkOverlap,
+  checkPlacement,
+} from "../../core/engine/ScheduleChecks.ts"
 import type { CronDialects } from "../../core/ports/CronDialect.ts"
 import { compileCalendars } from "../../core/trigger/CalendarSet.ts"
 import { type CalendarSpec, collectCalendars, isCalendar } from "./calendars.ts"
 import { loadDialects } from "./dialects.ts"
-import { checkInput, isInputSchema } from "./input.ts"
+import { checkInput, isInputSchema, schemaWanted } from "./input.ts"
+import { type CheckedFlow, checkFlow } from "./checkFlow.ts"
+import { checkWork } from "./checkWork.ts"
+import { type Flow, isFlow } from "./flow.ts"
 import type { Job } from "./job.ts"
+import { refuse } from "./send.ts"
 import { parseStorage, type Storage } from "./storage.ts"
 import type { TriggerSpec } from "./triggers.ts"
 
-/** A project: its jobs, and where and how they run. */
+/** A project: its jobs and flows, and where and how they run. */
 export interface Config {
-  readonly jobs: ReadonlyArray<Job<any, any>>
+  readonly jobs: ReadonlyArray<Job<any, any> | Flow<any, any>>
   /** Calendars that schedules name; one that a schedule is given as an object need not be here. */
   readonly calendars?: ReadonlyArray<CalendarSpec>
   /** `"sqlite:FILE"` (default `"sqlite:uhrwerk.db"`) or `"memory:"`; an object opens a store of your own. */
@@ -47,6 +56,7 @@ export const defineConfig = (config: Config): Config => config
 export interface Project {
   readonly book: JobBook
   readonly jobs: ReadonlyMap<string, Job<any, any>>
+  readonly flows: ReadonlyMap<string, CheckedFlow>
   readonly schedules: ReadonlyArray<NewSchedule>
   readonly calendars: ReadonlyArray<Calendar>
   /** Those that its schedules name. */
@@ -70,16 +80,61 @@ export const checkConfig = async (config: Config): Promise<Project> => {
   }
   const settings = Result.getOrThrow(checkSettings(config))
   // A copy has no holes.
-  const jobs = Array.from(config.jobs)
-  const cores = jobs.map((job, index) => Result.getOrThrow(checkJob(`jobs[${index}]`, job)))
+  const members = Array.from(config.jobs)
+  const known = new Set<unknown>(members)
+  const jobs: Array<Job<any, any>> = []
+  const flows: Array<CheckedFlow> = []
+  const cores: Array<CoreJob> = []
+  for (const [index, member] of members.entries()) {
+    const field = `jobs[${index}]`
+    if (isFlow(member)) {
+      const flow = Result.getOrThrow(checkFlow(field, member, known))
+      flows.push(flow)
+      cores.push(...flow.jobs)
+    } else {
+      cores.push(Result.getOrThrow(checkJob(field, member)))
+      jobs.push(member)
+    }
+  }
+  checkStepNames(members, flows)
   const book = Result.getOrThrow(parseJobs(cores))
   const schedules: Array<NewSchedule> = []
-  const dialects = await loadDialects(jobs.flatMap(specsOf).map((spec) => spec?.dialect))
-  for (const job of jobs) schedules.push(...(await checkTriggers(job, dialects)))
+  const dialects = await loadDialects(members.flatMap(specsOf).map((spec) => spec?.dialect))
+  for (const member of members) schedules.push(...(await checkTriggers(member, dialects)))
   checkScheduleIds(schedules)
-  const calendars = checkCalendars(config.calendars, jobs)
-  const byName = new Map(jobs.map((job) => [job.name, job]))
-  return { book, jobs: byName, schedules, calendars, dialects, ...settings }
+  const calendars = checkCalendars(config.calendars, members)
+  return {
+    book,
+    jobs: new Map(jobs.map((job) => [job.name, job])),
+    flows: new Map(flows.map((flow) => [flow.definition.name, flow])),
+    schedules,
+    calendars,
+    dialects,
+    ...settings,
+  }
+}
+
+// The steps of a flow are jobs too, which others may not be called; the places of jobs are those of the config.
+const checkStepNames = (members: Config["jobs"], flows: ReadonlyArray<CheckedFlow>): void => {
+  const taken = new Map<string, string>()
+  const take = (name: string, field: string, owner: string, next: string): void => {
+    const other = taken.get(name)
+    if (other !== undefined)
+      throw new DuplicateName({ name, field, reason: `${other} named "${name}" is defined already`, next })
+    taken.set(name, owner)
+  }
+  for (const [index, member] of members.entries()) {
+    const what = isFlow(member) ? "a flow" : "a job"
+    take(member.name, `jobs[${index}].name`, what, "Give each job and flow a name of its own.")
+  }
+  for (const { definition, steps } of flows) {
+    for (const { id, job, items } of steps) {
+      const field = `flow "${definition.name}": step ${quote(id)}`
+      const next = "Give the step, or the other one, another name."
+      for (const name of items === null ? [job] : [job, items.name])
+        take(name, field, `a job of flow "${definition.name}"`, next)
+    }
+  }
 }
 
 const checkSettings = (config: Config) =>
@@ -132,22 +187,10 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
     const place = `job "${name}"`
     if (typeof options?.run !== "function") return yield* refuse(`${place}.run`, options?.run, "a function")
     if (options.input !== undefined && !isInputSchema(options.input)) {
-      const wanted = "a schema: a Standard Schema (zod, valibot, arktype) or one of Effect"
-      return yield* refuse(`${place}.input`, options.input, wanted)
+      return yield* refuse(`${place}.input`, options.input, schemaWanted)
     }
-    const priority = options.priority ?? 0
-    if (!Number.isInteger(priority) || Math.abs(priority) > 1000) {
-      return yield* refuse(`${place}.priority`, priority, "a whole number from -1000 to 1000")
-    }
-    return {
-      name,
-      queue: yield* parseName(`${place}.queue`, options.queue ?? "default"),
-      priority,
-      retry: yield* parseRetry(`${place}.retry`, options.retry),
-      timeoutMillis:
-        options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
-      needs: yield* checkNeeds(`${place}.needs`, options.needs ?? {}),
-    }
+    const work = yield* checkWork(place, name, options)
+    return { ...work, needs: yield* checkNeeds(`${place}.needs`, options.needs ?? {}) }
   })
 
 const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<string>, InvalidInput> =>
@@ -157,7 +200,7 @@ const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<
     }
     const names = new Set<string>()
     for (const [key, need] of Object.entries(needs) as ReadonlyArray<[string, Partial<Job> | undefined]>) {
-      if (typeof need?.name !== "string" || typeof need.bind !== "function") {
+      if (typeof need?.name !== "string" || typeof need.bind !== "function" || isFlow(need)) {
         return yield* refuse(`${field}.${key}`, need, "a job, defined before this one")
       }
       names.add(need.name)
@@ -165,14 +208,20 @@ const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<
     return [...names]
   })
 
-const specsOf = ({ options: { on } }: Job<any, any>): ReadonlyArray<TriggerSpec> =>
+const specsOf = ({ options: { on } }: Config["jobs"][number]): ReadonlyArray<TriggerSpec> =>
   on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
 
-const checkTriggers = async (job: Job<any, any>, dialects: CronDialects): Promise<Array<NewSchedule>> => {
+const checkTriggers = async (
+  job: Config["jobs"][number],
+  dialects: CronDialects,
+): Promise<Array<NewSchedule>> => {
+  const place = `${isFlow(job) ? "flow" : "job"} "${job.name}"`
+  const needs = isFlow(job) ? [] : Object.keys(job.options.needs ?? {})
+  const isHeld = isFlow(job) && job.options.holdOnFailure === true
   const specs = specsOf(job)
   const schedules: Array<NewSchedule> = []
   for (const [index, spec] of specs.entries()) {
-    const field = `job "${job.name}".on${specs.length > 1 ? `[${index}]` : ""}`
+    const field = `${place}.on${specs.length > 1 ? `[${index}]` : ""}`
     if (typeof spec?.parse !== "function") {
       throw Result.getOrThrow(Result.flip(refuse(field, spec, "one of cron(), every(), after(), at()")))
     }
@@ -181,8 +230,11 @@ const checkTriggers = async (job: Job<any, any>, dialects: CronDialects): Promis
     )
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)
-    const overlap = Result.getOrThrow(checkOverlap(`${field}.overlap`, spec.options.overlap))
-    if (overlap === "cancelRunning" && Object.keys(job.options.needs ?? {}).length > 0) {
+    const overlap = Result.getOrThrow(
+      checkOverlap(`${field}.overlap`, spec.options.overlap ?? (isHeld ? "queueOne" : undefined)),
+    )
+    const hold = Result.getOrThrow(checkHold(field, isHeld, overlap))
+    if (overlap === "cancelRunning" && needs.length > 0) {
       throw new InvalidInput({
         field: `${field}.overlap`,
         reason: "a cancel ends the run of this job only, and those of the jobs that it needs would go on",
@@ -192,15 +244,18 @@ const checkTriggers = async (job: Job<any, any>, dialects: CronDialects): Promis
     schedules.push({
       id: index === 0 ? job.name : `${job.name}#${index + 1}`,
       job: job.name,
-      trigger: Result.getOrThrow(
-        Result.flatMap(
-          checkPlacement(field, pattern, spec.options) as Result.Result<
-            NewSchedule["trigger"],
-            InvalidSchedule
-          >,
-          (placed) => checkLimits(field, placed, spec.options),
+      trigger: {
+        ...Result.getOrThrow(
+          Result.flatMap(
+            checkPlacement(field, pattern, spec.options) as Result.Result<
+              NewSchedule["trigger"],
+              InvalidSchedule
+            >,
+            (placed) => checkLimits(field, placed, spec.options),
+          ),
         ),
-      ),
+        ...hold,
+      },
       input: Result.getOrThrow(encodePayload(`${field}.input`, spec.options.input)),
       overlap,
       ...Result.getOrThrow(checkCatchUp(field, spec.options)),
@@ -226,8 +281,3 @@ const checkScheduleIds = (schedules: ReadonlyArray<NewSchedule>): void => {
     jobOf.set(id, job)
   }
 }
-
-const refuse = (field: string, value: unknown, wanted: string): Result.Result<never, InvalidInput> =>
-  Result.fail(
-    new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }),
-  )

@@ -19,9 +19,12 @@ import { RunStore, type Store } from "../../core/ports/Store.ts"
 import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
 import { checkConfig, type Config, type Project } from "./config.ts"
 import { guardProcess } from "./guard.ts"
-import { makeHandlers } from "./handlers.ts"
+import { makeFlowHandlers } from "./flowHandlers.ts"
+import { makeFlowCalls, type FlowCalls } from "./flowCalls.ts"
+import { makeContexts, makeHandlers } from "./handlers.ts"
 import { checkInput } from "./input.ts"
-import type { Job } from "./job.ts"
+import type { Startable } from "./job.ts"
+import { makeReaders } from "./readers.ts"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
 import { type BackfillOptions, checkBackfill } from "./backfill.ts"
@@ -40,9 +43,9 @@ export interface SentRun<Output = unknown> {
 }
 
 /** A started engine. */
-export interface RunningEngine {
+export interface RunningEngine extends FlowCalls {
   readonly send: <Input, Output>(
-    job: Job<Input, Output>,
+    job: Startable<Input, Output>,
     input: Input,
     options?: SendOptions,
   ) => Promise<SentRun<Output>>
@@ -93,11 +96,14 @@ export const engine = (
 /** Starts an engine of a checked config. */
 export const startProject = async (project: Project, options: StartOptions = {}): Promise<RunningEngine> => {
   const live: { engine?: EngineService } = {}
-  const handlers = makeHandlers(
-    project.jobs,
+  const contextOf = makeContexts(
     (event) => live.engine?.events.publish(event),
     options.handlerContext ?? options.context,
   )
+  const handlers = new Map([
+    ...makeHandlers(project.jobs, contextOf),
+    ...makeFlowHandlers(project.flows, contextOf),
+  ])
   const layer = Engine.layer({
     book: project.book,
     schedules: project.schedules,
@@ -124,10 +130,15 @@ export const startProject = async (project: Project, options: StartOptions = {})
   live.engine = core
   const unguard = options.guard === false ? () => {} : guardProcess(core.events)
 
+  const readers = makeReaders(project.flows)
+  const startables: ReadonlyArray<Startable<any, any>> = [
+    ...project.jobs.values(),
+    ...[...project.flows.values()].map(({ flow }) => flow),
+  ]
   let stopping: Promise<void> | undefined
   const stop = async (graceMillis: number): Promise<void> => {
     await run(core.drain(graceMillis))
-    for (const job of project.jobs.values()) job.bind(undefined)
+    for (const each of startables) each.bind(undefined)
     await runtime.dispose()
     unguard()
   }
@@ -135,16 +146,23 @@ export const startProject = async (project: Project, options: StartOptions = {})
     (await run(Effect.flatMap(RunStore, (store) => store.get([id]))))[0]
 
   const running: RunningEngine = {
+    ...makeFlowCalls(core, run),
     send: async (job, input, sendOptions = {}) => {
-      if (project.jobs.get(job.name) !== job) throw foreignJob(job.name)
-      await checkInput(`input of job "${job.name}"`, job.options.input, input)
-      const text = Result.getOrThrow(encodePayload(`input of job "${job.name}"`, input))
+      const flow = project.flows.get(job.name)
+      if ((flow?.flow ?? project.jobs.get(job.name)) !== job) throw foreignJob(job.name)
+      const what = flow === undefined ? "job" : "flow"
+      const field = `input of ${what} "${job.name}"`
+      await checkInput(field, job.options.input, input, `the ${what}'s`)
+      const text = Result.getOrThrow(encodePayload(field, input))
       const request = Result.getOrThrow(checkSend(job.name, text, sendOptions))
       const { id, result } = await run(core.enqueue(request))
       return {
         id,
         created: result === "created",
-        result: ({ timeout } = {}) => waitFor(id, timeout, core, get, run) as Promise<never>,
+        result: async ({ timeout } = {}) => {
+          const output = await waitFor(id, timeout, core, get, run)
+          return (flow === undefined ? output : await readers.output(flow, output)) as never
+        },
       }
     },
     cancel: async (id, reason = "Cancelled by a caller") => {
@@ -192,7 +210,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
       return stopping
     },
   }
-  for (const job of project.jobs.values()) job.bind(running)
+  for (const each of startables) each.bind(running)
   return running
 }
 
@@ -207,23 +225,32 @@ const waitFor = async (
   run: (effect: Effect.Effect<unknown>) => Promise<unknown>,
 ): Promise<unknown> => {
   const millis = timeout === undefined ? null : Result.getOrThrow(parseSpan("timeout", timeout))
-  let waited = 0
-  while (true) {
-    const found = await get(id)
-    if (found === undefined) throw notFound("run", id)
-    if (found.state === "succeeded") return decodePayload(found.output)
-    if (isFinal(found.state)) throw new RunFailed(found)
-    if (millis !== null && waited >= millis) throw new Error(`Run ${id} is ${found.state} after ${millis} ms`)
-    const wait = Math.min(lookEveryMillis, millis === null ? lookEveryMillis : millis - waited)
-    let stopListening = () => {}
-    const ended = Effect.callback<void>((resume) => {
-      stopListening = core.events.listen((event) => {
-        if (event.kind === "ended" && event.run.id === id) resume(Effect.void)
-      })
-    })
-    await run(Effect.raceFirst(ended, Effect.sleep(wait)))
+  // Heard from before the first look, so that no end falls between a look and the wait behind it.
+  const ear = { heard: false, hear: () => {} }
+  const stopListening = core.events.listen((event) => {
+    if (event.kind !== "ended" || event.run.id !== id) return
+    ear.heard = true
+    ear.hear()
+  })
+  const ended = Effect.callback<void>((resume) => {
+    ear.hear = () => resume(Effect.void)
+    if (ear.heard) ear.hear()
+  })
+  try {
+    for (let waited = 0; ;) {
+      ear.heard = false
+      const found = await get(id)
+      if (found === undefined) throw notFound("run", id)
+      if (found.state === "succeeded") return decodePayload(found.output)
+      if (isFinal(found.state)) throw new RunFailed(found)
+      if (millis !== null && waited >= millis)
+        throw new Error(`Run ${id} is ${found.state} after ${millis} ms`)
+      const wait = Math.min(lookEveryMillis, millis === null ? lookEveryMillis : millis - waited)
+      await run(Effect.raceFirst(ended, Effect.sleep(wait)))
+      waited += wait
+    }
+  } finally {
     stopListening()
-    waited += wait
   }
 }
 

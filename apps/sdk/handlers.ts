@@ -15,38 +15,50 @@ import type { Job, RunContext } from "./job.ts"
 
 const lineMax = 2048
 
-/** Handlers for these jobs. `context` may replace the clock. */
+/** What all contexts have: the run, its signal and ways to speak, but nothing to read. */
+export type MakeContext = (run: Run, signal: AbortSignal) => Omit<RunContext, "needs">
+
+/** Makes contexts; `services` may replace the clock. */
+export const makeContexts = (
+  publish: (event: EngineEvent) => void,
+  services: Context.Context<never> = Context.empty(),
+): MakeContext => {
+  const sleepOn = Effect.runPromiseWith(services)
+  return (run, signal) => ({
+    run: describe(run, startOf(run)),
+    signal,
+    // Code without types may log anything.
+    log: (line: unknown) => publish({ kind: "log", run, line: String(line).slice(0, lineMax) }),
+    sleep: async (span) => {
+      const millis = Result.getOrThrow(parseSpan("sleep", span))
+      try {
+        await sleepOn(Effect.sleep(Duration.millis(millis)), { signal })
+      } catch (error) {
+        throw signal.aborted ? signal.reason : error
+      }
+    },
+    snooze: (span) => {
+      throw new Snooze(span)
+    },
+  })
+}
+
+/** Handlers for these jobs. */
 export const makeHandlers = (
   jobs: ReadonlyMap<string, Job<any, any>>,
-  publish: (event: EngineEvent) => void,
-  context: Context.Context<never> = Context.empty(),
+  contextOf: MakeContext,
 ): ReadonlyMap<string, Handler> => {
-  const sleepOn = Effect.runPromiseWith(context)
   const handler =
     (job: Job<any, any>): Handler =>
     ({ run, needs }, signal) => {
       const ctx: RunContext<any> = {
-        run: describe(run, startOf(run)),
-        signal,
+        ...contextOf(run, signal),
         needs: Object.fromEntries(
           Object.entries((job.options.needs ?? {}) as Record<string, Job>).map(([name, need]) => [
             name,
             decodePayload(needs.get(need.name) ?? null),
           ]),
         ),
-        // Code without types may log anything.
-        log: (line: unknown) => publish({ kind: "log", run, line: String(line).slice(0, lineMax) }),
-        sleep: async (span) => {
-          const millis = Result.getOrThrow(parseSpan("sleep", span))
-          try {
-            await sleepOn(Effect.sleep(Duration.millis(millis)), { signal })
-          } catch (error) {
-            throw signal.aborted ? signal.reason : error
-          }
-        },
-        snooze: (span) => {
-          throw new Snooze(span)
-        },
       }
       const input = decodePayload(run.input)
       if (job.options.input === undefined) return job.options.run(input, ctx)

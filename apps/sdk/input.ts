@@ -31,11 +31,15 @@ export const isInputSchema = (value: unknown): value is InputSchema<unknown> =>
   Schema.isSchema(value) ||
   typeof (value as Partial<StandardSchema<unknown>> | null)?.["~standard"]?.validate === "function"
 
+/** What is wanted where a schema is. */
+export const schemaWanted = "a schema: a Standard Schema (zod, valibot, arktype) or one of Effect"
+
 /** The value as the schema gives it; throws `InvalidPayload`, naming `field` and the place within the value. */
 export const checkInput = async <Output>(
   field: string,
   schema: InputSchema<Output> | undefined,
   value: unknown,
+  whose = "the job's",
 ): Promise<Output> => {
   if (schema === undefined) return value as Output
   const standard = Schema.isSchema(schema)
@@ -43,7 +47,7 @@ export const checkInput = async <Output>(
         schema as Schema.Codec<Output, unknown>,
       ) as unknown as StandardSchema<Output>)
     : schema
-  const result = await validate(field, standard, value)
+  const result = await validate(field, standard, value, whose)
   if (result.issues === undefined) return result.value
   const reasons = result.issues.slice(0, 5).map(({ message, path }) => {
     const place = (path ?? []).map(segment).join(".")
@@ -51,7 +55,7 @@ export const checkInput = async <Output>(
   })
   throw new InvalidPayload({
     field,
-    reason: `it does not fit the job's schema (${reasons.join("; ").replaceAll("\n", " ")})`,
+    reason: `it does not fit ${whose} schema (${reasons.join("; ").replaceAll("\n", " ")})`,
     next: "Correct the value, or the schema.",
   })
 }
@@ -60,13 +64,14 @@ const validate = async <Output>(
   field: string,
   schema: StandardSchema<Output>,
   value: unknown,
+  whose: string,
 ): Promise<StandardResult<Output>> => {
   try {
     return await schema["~standard"].validate(value)
   } catch (error) {
     throw new InvalidPayload({
       field,
-      reason: `the job's schema cannot judge it (${errorInfo(error).message})`,
+      reason: `${whose} schema cannot judge it (${errorInfo(error).message})`,
       next: "Correct the schema: it should answer with issues, and not throw.",
     })
   }

@@ -37,59 +37,71 @@ export interface RunContext<N extends Needs = {}> {
   readonly snooze: (span: TimeSpan) => never
 }
 
-/** How a job is defined. */
-export interface JobOptions<Input, Output, N extends Needs> {
-  /** The handler. What it returns is kept as the run's output: plain data, at most 256 KiB as JSON. */
-  readonly run: (input: Input, ctx: RunContext<N>) => Output | Promise<Output>
+/** What both jobs and flows may say. */
+export interface StartableOptions<Input> {
   /** Checks the input; without it any plain data is taken. */
   readonly input?: InputSchema<Input>
   /** When it starts by itself; several triggers make several schedules. */
   readonly on?: TriggerSpec | ReadonlyArray<TriggerSpec>
-  readonly retry?: RetryOptions
-  /** How long an attempt may take; default: no limit. */
-  readonly timeout?: TimeSpan
   /** Default `default`. */
   readonly queue?: string
   /** Higher starts first within the queue, -1000 to 1000; default 0. */
   readonly priority?: number
+}
+
+/** How a job is defined. */
+export interface JobOptions<Input, Output, N extends Needs> extends StartableOptions<Input> {
+  /** The handler. What it returns is kept as the run's output: plain data, at most 256 KiB as JSON. */
+  readonly run: (input: Input, ctx: RunContext<N>) => Output | Promise<Output>
+  readonly retry?: RetryOptions
+  /** How long an attempt may take; default: no limit. */
+  readonly timeout?: TimeSpan
   /** Starting this job starts these first, as one chain. */
   readonly needs?: N
 }
 
-/** A defined job. */
-export interface Job<Input = unknown, Output = unknown> {
+/** What can be started: a job or a flow. */
+export interface Startable<Input = unknown, Output = unknown> {
   readonly name: string
-  readonly options: JobOptions<Input, Output, any>
-  /** Enqueues a run in the engine that was last started with this job. */
+  readonly options: StartableOptions<Input>
+  /** Enqueues a run in the engine that was last started with it. */
   readonly send: (input: Input, options?: SendOptions) => Promise<SentRun<Output>>
   /** Used by the engine: to whom `send` speaks. */
   readonly bind: (engine: RunningEngine | undefined) => void
+}
+
+/** A defined job. */
+export interface Job<Input = unknown, Output = unknown> extends Startable<Input, Output> {
+  readonly options: JobOptions<Input, Output, any>
 }
 
 /** Defines a job. Names are checked when the config is loaded. */
 export const job = <Input = void, Output = void, const N extends Needs = {}>(
   name: string,
   options: JobOptions<Input, Output, N>,
-): Job<Input, Output> => {
+): Job<Input, Output> => bindable<Job<Input, Output>>({ name, options }, `job "${name}"`)
+
+/** What is defined, with a `send` that speaks to the engine that was last started with it. */
+export const bindable = <S extends Startable<any, any>>(
+  defined: Omit<S, "send" | "bind">,
+  field: string,
+): S => {
   let bound: RunningEngine | undefined
-  const defined: Job<Input, Output> = {
-    name,
-    options,
-    bind: (engine) => {
+  const made = {
+    ...defined,
+    bind: (engine: RunningEngine | undefined) => {
       bound = engine
     },
-    send: (input, sendOptions) => {
-      if (bound === undefined) {
-        return Promise.reject(
-          new EngineStopped({
-            field: `job "${name}"`,
-            reason: "no engine with it is started",
-            next: "Call `engine(config).start()` first.",
-          }),
-        )
-      }
-      return bound.send(defined, input, sendOptions)
+    send: (input: unknown, sendOptions?: SendOptions) => {
+      if (bound !== undefined) return bound.send(made, input, sendOptions)
+      return Promise.reject(
+        new EngineStopped({
+          field,
+          reason: "no engine with it is started",
+          next: "Call `engine(config).start()` first.",
+        }),
+      )
     },
-  }
-  return defined
+  } as S
+  return made
 }

@@ -33,5 +33,18 @@ export {
   type SentRun,
   type StartOptions,
 } from "./engine.ts"
-export { type Job, job, type JobOptions, type RunContext } from "./job.ts"
+export {
+  type Flow,
+  flow,
+  type FlowBuilder,
+  type FlowOptions,
+  type ItemContext,
+  type MapOptions,
+  type Step,
+  type StepContext,
+  type StepOptions,
+  type SubFlowOptions,
+} from "./flow.ts"
+export type { FlowRun, StepEndOptions } from "./flowCalls.ts"
+export { type Job, job, type JobOptions, type RunContext, type Startable } from "./job.ts"
 export { after, at, cron, every, type TriggerSpec } from "./triggers.ts"

@@ -1,5 +1,6 @@
 // Proof that the floor does the same work as the engine: the same statements, and the same rows afterwards.
 import { DatabaseSync } from "node:sqlite"
+import { makeAdvance } from "../../adapters/store-sql/advance.ts"
 import { makeClaim } from "../../adapters/store-sql/claim.ts"
 import type { Database } from "../../adapters/store-sql/Database.ts"
 import { makeEnqueue } from "../../adapters/store-sql/enqueue.ts"
@@ -16,7 +17,7 @@ export const foreignStatements = (): ReadonlyArray<string> => {
     close: () => {},
   } as unknown as Database
   const session = openSession(database, Date.now)
-  makeClaim(session)
+  makeClaim(session, makeAdvance(session))
   makeEnqueue(session)
   return Object.entries(floorSql).flatMap(([name, text]) => (texts.has(words(text)) ? [] : [name]))
 }

@@ -9,11 +9,11 @@ import type { Step } from "./steps.ts"
 
 const runColumns = `seq, id, job, queue, state, priority, due_at, created_at, attempt, attempt_max, losses, token,
   settled_token, node, waiting_for, started_at, start_acknowledged, ended_at, key, expires_at, schedule_id,
-  nominal_at, chain_id, needs, replay_of, reason, error, input, output`
+  nominal_at, chain_id, needs, replay_of, reason, error, input, output, parent_id, step`
 
 /** The statements; `agreement.ts` compares them with those that the store prepares. */
 export const floorSql = {
-  insert: `insert into runs (${runColumns}) values (null${", ?".repeat(28)}) on conflict do nothing`,
+  insert: `insert into runs (${runColumns}) values (null${", ?".repeat(30)}) on conflict do nothing`,
   count: `insert into run_counts (job, state, count) values (?, ?, ?)
     on conflict (run_counts.job, run_counts.state) do update set count = run_counts.count + excluded.count`,
   claim: `update runs set state = ?, attempt = runs.attempt + 1, token = runs.token + 1, node = ?,
@@ -22,7 +22,7 @@ export const floorSql = {
     and job in (select value from json_each(?)) order by priority desc, due_at, id limit ?)
     returning ${runColumns}`,
   settle: `update runs set state = ?, settled_token = runs.token, node = ?, ended_at = ?, error = ?, output = ?
-    where (runs.id = ? and runs.state = 'running' and runs.token = ?) returning job, needs`,
+    where (runs.id = ? and runs.state = 'running' and runs.token = ?) returning job, needs, parent_id, step`,
 } as const
 
 /** The name of the job and of the queue that both sides use. */

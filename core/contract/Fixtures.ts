@@ -28,6 +28,8 @@ export const newRun = (n: number, fields: Partial<NewRun> = {}): NewRun => ({
   chainId: null,
   needs: [],
   replayOf: null,
+  parentId: null,
+  step: null,
   ...fields,
 })
 

@@ -92,6 +92,12 @@ export class InvalidFlow extends Schema.TaggedError<InvalidFlow>()("InvalidFlow"
   override get message(): string {
     return text(this)
   }
+
+  /** The same refusal, with the flow that it is about before its field. */
+  within(flow: string): InvalidFlow {
+    const { kind, nodes, field, reason, next } = this
+    return new InvalidFlow({ kind, nodes, field: `${flow}: ${field}`, reason, next })
+  }
 }
 
 /** No run, dead letter or schedule of this id. */

@@ -46,3 +46,52 @@ export interface NeedCounts {
   readonly failed: number
   readonly skipped: number
 }
+
+/** How the run of a step is made. */
+export interface StepJob {
+  readonly job: string
+  readonly queue: string
+  readonly priority: number
+  readonly attemptMax: number
+}
+
+/** A step with how its run is made. */
+export interface StepPlan extends FlowStep, StepJob {}
+
+/** A flow as its runs keep it: a run stays on the version that it started with. */
+export interface FlowDefinition {
+  readonly name: string
+  /** Stands for everything that is in here: another text, another version. */
+  readonly version: string
+  readonly steps: ReadonlyArray<StepPlan>
+  /** The step whose output is the flow's; `null`: it has none. */
+  readonly output: string | null
+  /** With the first step that makes the flow fail, all others are called off. Otherwise what can run, runs. */
+  readonly failFast: boolean
+  /** The longest that one attempt at its steps may take; `null`: no limit. */
+  readonly timeoutMillis: number | null
+}
+
+/** What does the work of a run instead of its handler: the steps of a flow, or one step for each item of a list. */
+export type Expansion = (
+  | { readonly kind: "flow"; readonly definition: FlowDefinition }
+  | {
+      readonly kind: "map"
+      readonly step: StepJob
+      /** JSON text of each item's input; at most `itemMax`. */
+      readonly items: ReadonlyArray<string | null>
+      readonly failFast: boolean
+    }
+) & {
+  /**
+   * JSON text that the steps read as the input of their flow (`StepInputs.input`); absent: the input of the run that
+   * expanded. The run of a step has no input of its own, so a flow within a flow gets its input here.
+   */
+  readonly input?: string | null
+}
+
+/** Most items of one list. */
+export const itemMax = 1000
+
+/** Most steps of one flow that a store takes. */
+export const flowStepMax = 20_000

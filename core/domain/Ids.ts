@@ -58,6 +58,40 @@ export const makeIds = (now: () => number, randomInt32: () => number): IdSource 
 
 const byte = (value: number): string => hex[Math.floor(value) & 0xff] as string
 
+/**
+ * The id of a step's run: always the same for the same run, step and round, so that releasing a step twice makes one
+ * run. Of the time that `parentId` was made; then the step, so that of steps that are released together the first one
+ * starts first; then 58 bits of a hash in the place of random ones.
+ */
+export const stepRunId = (parentId: string, step: number, round: number): string => {
+  const text = `${parentId}/${step}/${round}`
+  const digits = fingerprint(text)
+  // 16 bits: the 12 before the variant, its 2, and 2 of the digit after it, whose other 2 are the hash's.
+  const place = Math.min(step, 0xffff)
+  const variant = "89ab"[(place >>> 2) & 3] as string
+  const mixed = hex[((place & 3) << 6) | (Number.parseInt(digits.slice(0, 2), 16) & 0x3f)] as string
+  const before = (place >>> 4).toString(16).padStart(3, "0")
+  return `${parentId.slice(0, 13)}-7${before}-${variant}${mixed}${digits.slice(2, 3)}-${digits.slice(4, 16)}`
+}
+
+/** 96 bits of a hash of a text, as 24 hex digits: the same on every runtime, and no secret. */
+export const fingerprint = (text: string): string =>
+  [0x811c9dc5, 0x9e3779b9, 0x85ebca6b]
+    .map((seed) => hashOf(text, seed).toString(16).padStart(8, "0"))
+    .join("")
+
+/** Mixes a text to 32 bits: two multiplications a character, then every bit of the sum reaches every other. */
+const hashOf = (text: string, seed: number): number => {
+  let hash = seed
+  for (let at = 0; at < text.length; at++) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+    hash ^= hash >>> 15
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x21f0aaad)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x735a2d97)
+  return (hash ^ (hash >>> 15)) >>> 0
+}
+
 /** When an id was made, in epoch milliseconds; NaN for what is no UUIDv7. */
 export const madeAt = (id: string): number =>
   isRunId(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Number.NaN

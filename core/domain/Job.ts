@@ -17,6 +17,8 @@ export interface Job {
   readonly timeoutMillis: number | null
   /** Jobs that must have succeeded, in the same chain, before a run of this one starts. */
   readonly needs: ReadonlyArray<string>
+  /** Its handler only says which steps do the work, so an attempt that is lost on the way there is given back. */
+  readonly expands?: boolean
 }
 
 /** Checks a name of a job, queue or schedule. */

@@ -1,4 +1,5 @@
 // How one attempt ended, as the executor reports it and the store settles it.
+import type { Expansion } from "./Flow.ts"
 import type { ErrorInfo } from "./Run.ts"
 
 /** What an executor reports of one attempt. A handler's failure is data here, never an error of ours. */
@@ -14,6 +15,15 @@ export type Outcome =
     }
   | { readonly kind: "snoozed"; readonly delayMillis: number }
   | { readonly kind: "released" }
+  /** There is nothing to do: the run ends as skipped. */
+  | { readonly kind: "declined"; readonly reason: string }
+  /** Steps do the work: the run ends with them. */
+  | {
+      readonly kind: "expanded"
+      readonly expansion: Expansion
+      /** If they end badly: `false`: no further attempt, whatever the policy says. */
+      readonly retryable: boolean
+    }
 
 /** An outcome with the retry decided, under the token that allows it: what a store applies. */
 export type Settlement = { readonly id: string; readonly token: number } & (
@@ -21,6 +31,13 @@ export type Settlement = { readonly id: string; readonly token: number } & (
   | { readonly kind: "failed"; readonly error: ErrorInfo; readonly retryInMillis: number | null }
   | { readonly kind: "snoozed"; readonly delayMillis: number }
   | { readonly kind: "released" }
+  | { readonly kind: "declined"; readonly reason: string }
+  | {
+      readonly kind: "expanded"
+      readonly expansion: Expansion
+      /** If the steps end badly: the delay before the next attempt, which re-runs what failed; `null`: none. */
+      readonly retryInMillis: number | null
+    }
 )
 
 /**

@@ -65,6 +65,10 @@ export interface NewRun {
   readonly needs: ReadonlyArray<string>
   /** The dead run that this one replays. */
   readonly replayOf: string | null
+  /** The run whose step this one is; `null` for a run of its own. */
+  readonly parentId: string | null
+  /** Which step of it: the place in its flow, or in the list that it maps; `null` without a parent. */
+  readonly step: number | null
 }
 
 /** A run as it is stored. */
@@ -80,7 +84,7 @@ export interface Run extends NewRun {
   readonly token: number
   /** The node that carries it while it runs, `null` otherwise. */
   readonly node: string | null
-  /** How many of `needs` have not succeeded yet. */
+  /** How many of `needs` have not succeeded yet; of a run that expanded, how many steps have not ended. */
   readonly waitingFor: number
   /** When the latest attempt was claimed. */
   readonly startedAt: number | null

@@ -5,10 +5,10 @@ import { type ErrorInfo, isFinal, type NewRun, type Run, type RunState } from ".
 
 /** From each state, where a run may go. `claim` and the rest of this file keep to it by test. */
 export const allowed: Readonly<Record<RunState, ReadonlyArray<RunState>>> = {
-  blocked: ["scheduled", "ready", "skipped", "cancelled"],
+  blocked: ["scheduled", "ready", "skipped", "cancelled", "succeeded", "retrying", "dead"],
   scheduled: ["ready", "expired", "cancelled"],
   ready: ["running", "expired", "cancelled"],
-  running: ["succeeded", "retrying", "dead", "ready", "scheduled", "cancelled"],
+  running: ["succeeded", "retrying", "dead", "ready", "scheduled", "cancelled", "blocked", "skipped"],
   retrying: ["ready", "expired", "cancelled"],
   succeeded: [],
   dead: [],
@@ -61,17 +61,27 @@ export const replay = (dead: Run, id: string, now: number): Run =>
       chainId: null,
       needs: [],
       replayOf: dead.id,
+      parentId: null,
+      step: null,
     },
     0,
     now,
   )
+
+/** The first row of a run that re-runs steps of a flow run that ended: it has expanded, at its first attempt. */
+export const rerun = (old: Run, id: string, now: number): Run => ({
+  ...replay(old, id, now),
+  state: "blocked",
+  attempt: 1,
+  startedAt: now,
+})
 
 /**
  * One of its needs has succeeded; with the last one it becomes ready, or scheduled when not due yet. It could not
  * start before, so it is due from now on and not late for the time that it waited.
  */
 export const needMet = (run: Run, now: number): Run | null => {
-  if (run.state !== "blocked") return null
+  if (run.state !== "blocked" || waitsForSteps(run)) return null
   const waitingFor = run.waitingFor - 1
   if (waitingFor > 0) return { ...run, waitingFor }
   const dueAt = Math.max(run.dueAt, now)
@@ -80,7 +90,7 @@ export const needMet = (run: Run, now: number): Run | null => {
 
 /** One of its needs ended otherwise than succeeded, so it can never start. */
 export const needFailed = (run: Run, reason: string, now: number): Run | null =>
-  run.state === "blocked" ? ended(run, "skipped", now, { reason }) : null
+  run.state === "blocked" && !waitsForSteps(run) ? ended(run, "skipped", now, { reason }) : null
 
 /** Its time has come by the store's clock; or its time to start has passed, then it expires. */
 export const promoted = (run: Run, now: number): Run | null => {
@@ -127,6 +137,35 @@ export const failed = (
   return { ...run, state: "retrying", node: null, dueAt: now + retryInMillis, error }
 }
 
+/** The handler said that there is nothing to do: its condition does not hold. */
+export const declined = (run: Run, token: number, reason: string, now: number): Run | null =>
+  holds(run, token) ? { ...ended(run, "skipped", now, { reason }), error: null } : null
+
+/** The handler's work is a set of steps: it waits for these, and carries no node. */
+export const expanded = (run: Run, token: number, open: number): Run | null =>
+  holds(run, token) ? { ...run, state: "blocked", node: null, waitingFor: open } : null
+
+/** A step of it has ended, and others have not. */
+export const stepEnded = (run: Run, open: number): Run | null =>
+  waitsForSteps(run) ? { ...run, waitingFor: open } : null
+
+/** All steps have ended, and none of them badly. */
+export const stepsSucceeded = (run: Run, output: string | null, now: number): Run | null =>
+  waitsForSteps(run) ? { ...ended(run, "succeeded", now, { output }), waitingFor: 0, error: null } : null
+
+/** Its steps ended badly, or took too long: the attempt failed, as in `failed`. */
+export const stepsFailed = (
+  run: Run,
+  error: ErrorInfo,
+  retryInMillis: number | null,
+  now: number,
+): Run | null => {
+  if (!waitsForSteps(run)) return null
+  if (retryInMillis === null || run.attempt >= run.attemptMax)
+    return { ...ended(run, "dead", now, { error }), waitingFor: 0 }
+  return { ...run, state: "retrying", waitingFor: 0, dueAt: now + retryInMillis, error }
+}
+
 /** The handler said "not now": later, and the attempt is given back. */
 export const snoozed = (run: Run, token: number, delayMillis: number, now: number): Run | null => {
   if (!holds(run, token)) return null
@@ -164,6 +203,9 @@ export const expired = (run: Run, now: number): Run | null =>
 
 /** Whether its time to start has passed. */
 export const isOverdue = (run: Run, now: number): boolean => run.expiresAt !== null && run.expiresAt <= now
+
+// Blocked by its needs, a run has not used an attempt yet; by its steps, it has.
+const waitsForSteps = (run: Run): boolean => run.state === "blocked" && run.attempt > 0
 
 const holds = (run: Run, token: number): boolean => run.state === "running" && run.token === token
 

@@ -17,6 +17,7 @@ import { Notifier } from "../ports/Notifier.ts"
 import { RunStore, ScheduleStore, type Store } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import { makeDispatcher } from "../run/Dispatcher.ts"
+import { makeFlowWatch } from "../run/FlowWatch.ts"
 import { type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
@@ -27,6 +28,7 @@ import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
 import { type Backfill, makeBackfill } from "./Backfill.ts"
 import type { EngineConfig } from "./EngineConfig.ts"
+import { type FlowOperations, makeFlowOperations } from "./FlowOperations.ts"
 import { makeMembership } from "./Membership.ts"
 import { makeOperate, type Operate } from "./Operate.ts"
 import { saveCalendars } from "./SavedCalendars.ts"
@@ -34,7 +36,7 @@ import { saveSchedules } from "./SavedSchedules.ts"
 import { makeRunsOf } from "./ScheduledRuns.ts"
 
 /** What can be asked of a running engine. */
-export interface EngineService {
+export interface EngineService extends FlowOperations {
   readonly events: Events
   /** Stores a run; it is acknowledged when it is in the store. */
   readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
@@ -127,6 +129,16 @@ const makeEngine = (
       (error) => Effect.sync(() => onTrouble("load the horizon", error)),
       config.pollMillis,
     )
+    const timers = yield* makeWheelTimers
+    const flows = yield* makeFlowWatch({
+      pollMillis: config.pollMillis,
+      timers,
+      events,
+      isAwaited: (id): boolean => dispatcher.carriesStepOf(id),
+      onDue: horizon.add,
+      onClosed: () => dispatcher.checkCarried(),
+      onTrouble,
+    })
     const dispatcher = yield* makeDispatcher({
       book: config.book,
       slots: config.slots,
@@ -134,7 +146,8 @@ const makeEngine = (
       node: membership.id,
       holdsLease: membership.holdsLease,
       settler,
-      timers: yield* makeWheelTimers,
+      flows,
+      timers,
       events,
       onDue: horizon.add,
       onTrouble,
@@ -170,8 +183,10 @@ const makeEngine = (
 
     const unsubscribe = notifier.subscribe((hint) => {
       if (hint.kind === "schedules") planner.wake()
-      else if (hint.kind === "cancelled") dispatcher.cancel(hint.ids)
-      else if (hint.dueAt > now()) horizon.add(hint.dueAt)
+      else if (hint.kind === "cancelled") {
+        dispatcher.cancel(hint.ids)
+        flows.look()
+      } else if (hint.dueAt > now()) horizon.add(hint.dueAt)
       else dispatcher.wake()
     })
     // A scope that ends without a drain: nothing more is claimed, and handlers do not go on unseen.
@@ -205,7 +220,10 @@ const makeEngine = (
     )
     let grace = 0
 
+    const flowOperations = yield* makeFlowOperations({ ids, now, notifier, flows })
+
     return {
+      ...flowOperations,
       events,
       node: membership.id,
       load: () => ({ carried: dispatcher.size(), slots: config.slots, waitingInWheel: horizon.size() }),
@@ -219,7 +237,10 @@ const makeEngine = (
         ),
       replay: (runIds) =>
         Effect.tap(store.replay(runIds, runIds.map(ids)), () =>
-          Effect.sync(() => notifier.publish({ kind: "runs", dueAt: now() })),
+          Effect.sync(() => {
+            notifier.publish({ kind: "runs", dueAt: now() })
+            notifier.publish({ kind: "schedules" })
+          }),
         ),
       pauseSchedule: (id, paused, note = null) =>
         Effect.tap(scheduleStore.pauseSchedule(id, paused, note), () =>

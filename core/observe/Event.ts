@@ -7,6 +7,7 @@ import type { OccurrenceReason } from "../domain/Schedule.ts"
 /** Something that happened in this engine. Times are epoch milliseconds. */
 export type EngineEvent =
   | { readonly kind: "started"; readonly run: Run; readonly at: number; readonly latenessMillis: number }
+  /** Of a flow run, and of a list that is mapped, the end of its steps, however it came; `run` is then its row after it. */
   | {
       readonly kind: "ended"
       readonly run: Run
@@ -18,6 +19,8 @@ export type EngineEvent =
       /** When a retrying or snoozed run starts again. */
       readonly dueAt: number | null
     }
+  /** Its steps do the work from here on: it is `blocked`, or has ended with them already. `ended` tells their end. */
+  | { readonly kind: "expanded"; readonly run: Run; readonly steps: number }
   /** The outcome came after the run had been cancelled or given to another node: it was not applied. */
   | { readonly kind: "stale"; readonly run: Run }
   | { readonly kind: "reclaimed"; readonly id: string; readonly job: string; readonly state: RunState }

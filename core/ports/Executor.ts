@@ -2,12 +2,15 @@
 import * as Context from "effect/Context"
 import type { Outcome } from "../domain/Outcome.ts"
 import type { Run } from "../domain/Run.ts"
+import type { StepInputs } from "./StoreDriver.ts"
 
 /** One attempt to carry out. */
 export interface Assignment {
   readonly run: Run
   /** JSON text of the outputs of the runs that this one needs, by job name. */
   readonly needs: ReadonlyMap<string, string | null>
+  /** Of the run of a step: what it may read; `null` for a run of its own. */
+  readonly step: StepInputs | null
   /** By when the attempt is over, in milliseconds from its start; `null`: no limit. The dispatcher keeps it. */
   readonly timeoutMillis: number | null
 }

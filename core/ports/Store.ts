@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { StoreError } from "../domain/Errors.ts"
 import type {
+  FlowStoreDriver,
   NodeStoreDriver,
   RunStoreDriver,
   ScheduleStoreDriver,
@@ -23,6 +24,11 @@ export type Lifted<D> = {
 /** Runs in the store. */
 export class RunStore extends Context.Service<RunStore, Lifted<RunStoreDriver>>()("uhrwerk/core/RunStore") {}
 
+/** Steps of runs that expanded. */
+export class FlowStore extends Context.Service<FlowStore, Lifted<FlowStoreDriver>>()(
+  "uhrwerk/core/FlowStore",
+) {}
+
 /** Schedules and their ledger in the store. */
 export class ScheduleStore extends Context.Service<ScheduleStore, Lifted<ScheduleStoreDriver>>()(
   "uhrwerk/core/ScheduleStore",
@@ -39,8 +45,8 @@ export class StoreInfo extends Context.Service<
   { readonly now: Effect.Effect<number, StoreError>; readonly capabilities: StoreCapabilities }
 >()("uhrwerk/core/StoreInfo") {}
 
-/** All four services of a store. */
-export type Store = RunStore | ScheduleStore | NodeStore | StoreInfo
+/** All five services of a store. */
+export type Store = RunStore | FlowStore | ScheduleStore | NodeStore | StoreInfo
 
 const runOperations = [
   "enqueue",
@@ -62,6 +68,10 @@ const runOperations = [
   "prune",
 ] as const satisfies ReadonlyArray<keyof RunStoreDriver>
 
+const flowOperations = ["stepInputs", "flowOf", "rerunFlow", "markStep"] as const satisfies ReadonlyArray<
+  keyof FlowStoreDriver
+>
+
 const scheduleOperations = [
   "putSchedules",
   "schedules",
@@ -82,7 +92,7 @@ const nodeOperations = ["join", "renew", "leave", "nodes"] as const satisfies Re
 >
 
 /**
- * The four services over a driver that `open` makes; it is closed with the layer's scope. What `open` fails
+ * The five services over a driver that `open` makes; it is closed with the layer's scope. What `open` fails
  * with (a file that is no database, a newer schema) passes through as it is.
  */
 export const layerDriver = <E, R>(
@@ -100,6 +110,7 @@ export const layerDriver = <E, R>(
 /** The same services as a plain context, for whoever closes the driver himself. */
 export const contextDriver = (driver: StoreDriver): Context.Context<Store> =>
   Context.make(RunStore, lift(driver, runOperations)).pipe(
+    Context.add(FlowStore, lift(driver, flowOperations)),
     Context.add(ScheduleStore, lift(driver, scheduleOperations)),
     Context.add(NodeStore, lift(driver, nodeOperations)),
     Context.add(StoreInfo, {

@@ -7,6 +7,9 @@ import type { DeadLetter } from "../domain/DeadLetter.ts"
 import type { Settled, Settlement } from "../domain/Outcome.ts"
 import type { Attempt, NewRun, Run, RunState } from "../domain/Run.ts"
 import type { DueSchedule, Occurrence, PutSchedule, ScheduleRow } from "../domain/Schedule.ts"
+import type { FlowStoreDriver } from "./FlowStoreDriver.ts"
+
+export type * from "./FlowStoreDriver.ts"
 
 /** A value now or later: a driver answers as its database does. */
 export type Awaitable<A> = A | Promise<A>
@@ -29,6 +32,8 @@ export interface Claim {
   readonly limit: number
   /** `true` when the executor starts them in the same process at once: the claim is the start. */
   readonly acknowledged: boolean
+  /** Of these jobs a claim is never the start: nothing is done before they expand, and a loss costs no attempt. */
+  readonly expanding?: ReadonlyArray<string>
 }
 
 /** A run's id with the token that allows to change it. */
@@ -87,12 +92,16 @@ export interface RunStoreDriver {
   started(runs: ReadonlyArray<Held>): Awaitable<ReadonlyArray<boolean>>
   /**
    * Applies outcomes under their tokens, in order: attempts, dead letters and the release of dependents are
-   * part of the same step.
+   * part of the same step; so are the steps that an expanded run begins with, and those that the end of one releases.
+   * The run of a step that ends as dead gets no letter of its own: its flow run does.
    */
   settle(settlements: ReadonlyArray<Settlement>): Awaitable<ReadonlyArray<Settled>>
-  /** Makes due runs ready (or expired), at most `limit`; answers how many. */
+  /** Makes due runs ready (or expired), and ends attempts at steps that are over their deadline; at most `limit`. */
   promote(limit: number): Awaitable<number>
-  /** The distinct due times of scheduled and retrying runs after `from`, up to `until`, ascending, at most `limit`. */
+  /**
+   * The distinct due times of scheduled and retrying runs, and deadlines of flow runs, after `from`, up to `until`,
+   * ascending, at most `limit`.
+   */
   dueWithin(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
   /** Running runs that `node` holds, at most `limit`: how a node finds a claim whose answer it never got. */
   carried(node: string, limit: number): Awaitable<ReadonlyArray<Run>>
@@ -115,7 +124,10 @@ export interface RunStoreDriver {
   replay(runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): Awaitable<ReadonlyArray<Replayed>>
   /** Removes letters; answers how many there were. The dead runs stay until they are pruned. */
   drop(runIds: ReadonlyArray<string>): Awaitable<number>
-  /** Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. */
+  /**
+   * Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. The run of a step
+   * stays as long as its flow run is there, or a re-run that kept it.
+   */
   prune(before: number, limit: number): Awaitable<number>
 }
 
@@ -162,6 +174,9 @@ export interface CalendarRow {
 
 /** The reason of a run that its schedule's next one took the place of. */
 export const replacedReason = "Its schedule started the next run in its place"
+
+/** The reason of a step's run whose flow run was cancelled, failed or took too long before it had ended. */
+export const calledOffReason = "Called off with its flow run"
 
 /** Schedules and their ledger. */
 export interface ScheduleStoreDriver {
@@ -237,7 +252,7 @@ export interface StoreCapabilities {
 }
 
 /** Everything that a storage adapter implements. */
-export interface StoreDriver extends RunStoreDriver, ScheduleStoreDriver, NodeStoreDriver {
+export interface StoreDriver extends RunStoreDriver, FlowStoreDriver, ScheduleStoreDriver, NodeStoreDriver {
   readonly capabilities: StoreCapabilities
   /** The store's clock, in epoch milliseconds: it decides due times, leases and expiry. */
   now(): Awaitable<number>

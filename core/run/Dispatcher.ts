@@ -5,14 +5,17 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { StoreError } from "../domain/Errors.ts"
+import type { Expansion } from "../domain/Flow.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { Outcome, Settled } from "../domain/Outcome.ts"
-import type { Run } from "../domain/Run.ts"
+import { isFinal, type Run, type RunState } from "../domain/Run.ts"
 import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Executor, type Started, type StopReason } from "../ports/Executor.ts"
-import { RunStore } from "../ports/Store.ts"
+import { type FlowStore, RunStore } from "../ports/Store.ts"
 import type { Timers } from "../ports/Timers.ts"
+import type { FlowWatch } from "./FlowWatch.ts"
+import { type Inputs, makeInputs } from "./Inputs.ts"
 import type { Settler } from "./Settlement.ts"
 
 /** Gives runs to the executor. */
@@ -21,8 +24,12 @@ export interface Dispatcher {
   readonly wake: () => void
   /** Claims nothing more. */
   readonly close: () => void
-  /** Tells the handlers of these runs, where they run here, that their run was cancelled. */
+  /** Tells the handlers of these runs, where they run here, that their run was cancelled; and of their steps. */
   readonly cancel: (ids: ReadonlyArray<string>) => void
+  /** Steps may have been called off: asks now which carried runs are still ours. */
+  readonly checkCarried: () => void
+  /** Whether a step of this run is carried, and still ours. */
+  readonly carriesStepOf: (id: string) => boolean
   /** Tells all handlers to stop; with `drain` their runs are handed back unfinished. */
   readonly stopAll: (reason: StopReason) => void
   /** Runs that are carried now. */
@@ -52,6 +59,7 @@ export interface DispatcherOptions {
   /** Whether the node believes that its lease holds: without it nothing is claimed. */
   readonly holdsLease: () => boolean
   readonly settler: Settler
+  readonly flows: FlowWatch
   readonly timers: Timers
   readonly events: Events
   /** A run waits again, until this instant. */
@@ -68,17 +76,20 @@ const turnMillis = 4
 /** Starts the dispatcher, which stops with the scope. */
 export const makeDispatcher = (
   options: DispatcherOptions,
-): Effect.Effect<Dispatcher, never, Scope.Scope | RunStore | Executor> =>
+): Effect.Effect<Dispatcher, never, Scope.Scope | RunStore | FlowStore | Executor> =>
   Effect.gen(function* () {
-    const { settler, timers, events } = options
+    const { settler, timers, events, flows } = options
     const store = yield* RunStore
+    const inputsOf = yield* makeInputs
     const executor = yield* Executor
     const clock = yield* Clock.Clock
     const monotonic = () => Number(clock.monotonicTimeNanosUnsafe() / 1000n) / 1000
     const carried = new Map<string, Carried>()
     const wanted = Latch.makeUnsafe(true)
     const empty = Latch.makeUnsafe(true)
+    const unsure = Latch.makeUnsafe(false)
     const jobs = [...executor.jobs].filter((name) => options.book.jobs.has(name))
+    const expanding = jobs.filter((name) => options.book.jobs.get(name)?.expands === true)
     let queues = [...new Set(jobs.map((name) => options.book.jobs.get(name)?.queue ?? "default"))]
     let closed = false
     // While a claim is under way the node may hold runs that it does not know yet.
@@ -86,7 +97,7 @@ export const makeDispatcher = (
     // Set when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
     let lookForLost = false
 
-    const start = (run: Run, needs: ReadonlyMap<string, string | null>): void => {
+    const start = (run: Run, inputs: Inputs): void => {
       const timeoutMillis = options.book.jobs.get(run.job)?.timeoutMillis ?? null
       const each: Carried = {
         run,
@@ -97,6 +108,7 @@ export const makeDispatcher = (
         over: false,
       }
       carried.set(run.id, each)
+      if (run.parentId !== null) flows.add(run.parentId)
       empty.closeUnsafe()
       const at = clock.currentTimeMillisUnsafe()
       events.publish({ kind: "started", run, at, latenessMillis: at - run.dueAt })
@@ -106,7 +118,7 @@ export const makeDispatcher = (
           each.started?.stop("timeout")
         })
       }
-      each.started = executor.start({ run, needs, timeoutMillis }, (outcome) => {
+      each.started = executor.start({ run, ...inputs, timeoutMillis }, (outcome) => {
         // A handler that blocks the event loop ends before its timer can fire, and is late all the same.
         const late = timeoutMillis !== null && monotonic() - each.startedAt > timeoutMillis
         finish(each, late ? timedOut(timeoutMillis) : outcome)
@@ -125,10 +137,14 @@ export const makeDispatcher = (
     const settledAs = (each: Carried, outcome: Outcome, settled: Settled, durationMillis: number): void => {
       const { run } = each
       forget(each)
+      // The end of a step may be the end of its flow run; a stale one may come of that end.
+      if (run.parentId !== null && (settled.state === null || isFinal(settled.state)))
+        flows.look([run.parentId])
       if (settled.result === "stale" || settled.state === null) {
         events.publish({ kind: "stale", run })
         return
       }
+      if (outcome.kind === "expanded") return expandedAs(run, outcome.expansion, settled.state)
       const waits = settled.state === "retrying" || settled.state === "scheduled"
       if (waits && settled.dueAt !== null) options.onDue(settled.dueAt)
       events.publish({
@@ -142,6 +158,15 @@ export const makeDispatcher = (
       })
     }
 
+    const expandedAs = (run: Run, expansion: Expansion, state: RunState): void => {
+      const isFlow = expansion.kind === "flow"
+      const steps = isFlow ? expansion.definition.steps : expansion.items
+      events.publish({ kind: "expanded", run, steps: steps.length })
+      flows.expanded(run, isFlow ? expansion.definition.timeoutMillis : null)
+      // No step to wait for: it has ended with the same write.
+      if (state !== "blocked") flows.look([run.id])
+    }
+
     const forget = (each: Carried): void => {
       // The entry may be of a later attempt of the same run.
       if (carried.get(each.run.id) === each) carried.delete(each.run.id)
@@ -153,30 +178,13 @@ export const makeDispatcher = (
       if (carried.size === 0 && !claiming) empty.openUnsafe()
     }
 
-    const needsOf = Effect.fnUntraced(function* (runs: ReadonlyArray<Run>) {
-      const ids = [...new Set(runs.flatMap((run) => run.needs))]
-      const outputs = new Map<string, Run>()
-      for (let from = 0; from < ids.length; from += 1000) {
-        for (const run of yield* store.get(ids.slice(from, from + 1000))) outputs.set(run.id, run)
-      }
-      return (run: Run): ReadonlyMap<string, string | null> =>
-        new Map(
-          run.needs.flatMap((id) => {
-            const need = outputs.get(id)
-            return need === undefined ? [] : [[need.job, need.output] as const]
-          }),
-        )
-    })
-
     const startAll = Effect.fnUntraced(function* (runs: ReadonlyArray<Run>) {
-      const needs = runs.some((run) => run.needs.length > 0)
-        ? yield* Effect.retry(needsOf(runs), { times: 5 })
-        : none
+      const inputs = yield* Effect.retry(inputsOf(runs), { times: 5 })
       let turn = monotonic()
       for (const run of runs) {
         // The node began to stop while these were on their way: they go back untouched.
         if (closed) settler.settle(run, { kind: "released" }, () => {})
-        else start(run, needs(run))
+        else start(run, inputs(run))
         if (monotonic() - turn < turnMillis) continue
         yield* Effect.yieldNow
         turn = monotonic()
@@ -198,7 +206,7 @@ export const makeDispatcher = (
       }
       // Each queue is asked first in turn, so that a full one does not starve the others.
       queues = [...queues.slice(1), ...queues.slice(0, 1)]
-      const runs = yield* store.claim({ node, queues, jobs, limit: free, acknowledged: true })
+      const runs = yield* store.claim({ node, queues, jobs, limit: free, acknowledged: true, expanding })
       yield* startAll(runs)
       return runs.length === free
     })
@@ -231,9 +239,13 @@ export const makeDispatcher = (
       // One that never listens would keep its slot for ever. Its outcome is stale in any case.
       timers.after(cancelGraceMillis, () => finish(each, deaf))
     }
+    const checkCarried = (): void => {
+      if ([...carried.values()].some(({ run }) => run.parentId !== null)) unsure.openUnsafe()
+    }
     /** Asks which carried runs are still ours: a tool may have cancelled one, and its hint does not come here. */
     const watch = Effect.gen(function* () {
-      yield* Effect.sleep(options.pollMillis)
+      yield* Effect.raceFirst(unsure.await, Effect.sleep(options.pollMillis))
+      unsure.closeUnsafe()
       const all = [...carried.values()].filter((each) => !each.over && !each.told)
       for (let from = 0; from < all.length; from += 1000) {
         const some = all.slice(from, from + 1000)
@@ -258,7 +270,10 @@ export const makeDispatcher = (
           const each = carried.get(id)
           if (each !== undefined) tellCancelled(each)
         }
+        checkCarried()
       },
+      checkCarried,
+      carriesStepOf: (id) => [...carried.values()].some(({ run, told }) => run.parentId === id && !told),
       stopAll: (reason) => {
         for (const each of carried.values()) {
           if (reason === "drain") finish(each, { kind: "released" })
@@ -274,9 +289,6 @@ export const makeDispatcher = (
       idle: empty.await,
     }
   })
-
-const none = (): ReadonlyMap<string, string | null> => noNeeds
-const noNeeds: ReadonlyMap<string, string | null> = new Map()
 
 const deaf: Outcome = {
   kind: "failed",

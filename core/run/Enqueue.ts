@@ -127,6 +127,8 @@ const rowOf = (request: RunRequest, job: Job, id: string, now: number): NewRun =
   chainId: null,
   needs: [],
   replayOf: null,
+  parentId: null,
+  step: null,
 })
 
 // What others need of it is their own: their queue, and no input or key.

@@ -1,15 +1,20 @@
 // Why a run waits, or how it ended, in one sentence that a person reads, and what to do about it where something can
 // be done. Beside the stages of `run/`: it decides nothing, and reads what they left in the store. Pure: all that
 // it looks at is handed in, and so is how times are written.
+import { quote } from "../domain/TimeSpan.ts"
 import { isFinal, type Run } from "../domain/Run.ts"
 import { lossMax } from "../domain/Transition.ts"
-import type { NodeRow } from "../ports/StoreDriver.ts"
+import type { FlowView, NodeRow } from "../ports/StoreDriver.ts"
 
 /** What is known around a run. */
 export interface RunFacts {
   readonly run: Run
   /** The runs that it needs, as far as they are still there. */
   readonly needs: ReadonlyArray<Run>
+  /** Its steps, when it expanded into some. */
+  readonly flow?: FlowView | null
+  /** The run whose step it is, with all its steps. */
+  readonly parent?: FlowView | null
   readonly nodes: ReadonlyArray<NodeRow>
   /** All runs of the store in these states. */
   readonly readyCount: number
@@ -44,6 +49,18 @@ const noticeMillis = 3000
 
 /** Explains the state of a run. */
 export const explain = (facts: RunFacts, words: TimeWords): Explanation => {
+  const { run, parent } = facts
+  const { why, next } = explainState(facts, words)
+  if (run.step === null || !parent) return { why, next }
+  // What a step comes to is decided by its flow run: it has no letter of its own, and is not replayed alone.
+  const whole = `The whole: uhrwerk run explain ${parent.run.id}`
+  return {
+    why: `${partOf(parent, run.step)} of run "${parent.run.job}": ${lowerFirst(why)}`,
+    next: run.state === "dead" ? whole : (next ?? whole),
+  }
+}
+
+const explainState = (facts: RunFacts, words: TimeWords): Explanation => {
   const { run } = facts
   switch (run.state) {
     case "blocked":
@@ -58,7 +75,7 @@ export const explain = (facts: RunFacts, words: TimeWords): Explanation => {
     case "succeeded":
       return plainly(`Succeeded ${ended(run, words)}, at attempt ${attemptOf(run)}${took(run, words)}`)
     case "dead":
-      return dead(run, words)
+      return dead(facts, words)
     case "skipped":
       return skipped(facts, words)
     case "cancelled":
@@ -70,7 +87,9 @@ export const explain = (facts: RunFacts, words: TimeWords): Explanation => {
   }
 }
 
-const blocked = ({ run, needs }: RunFacts, words: TimeWords): Explanation => {
+const blocked = (facts: RunFacts, words: TimeWords): Explanation => {
+  const { run, needs, flow } = facts
+  if (flow) return waitsForSteps(flow)
   const open = needs.filter(({ state }) => state !== "succeeded")
   const stateOf = (need: Run): string =>
     need.state === "retrying" || need.state === "scheduled"
@@ -83,6 +102,29 @@ const blocked = ({ run, needs }: RunFacts, words: TimeWords): Explanation => {
     next: first === undefined ? null : `Why that one waits: uhrwerk run explain ${first.id}`,
   }
 }
+
+const waitsForSteps = ({ run, expansion, steps }: FlowView): Explanation => {
+  const open = steps.flatMap(({ state, runId }, step) =>
+    state === "released" || state === "blocked" ? [{ step, state, runId }] : [],
+  )
+  // What is under way says why the rest waits.
+  const underWay = open.filter(({ state }) => state === "released")
+  const what = expansion.kind === "flow" ? "steps" : "items"
+  const names = named(underWay.map(({ step }) => stepName(expansion, step)))
+  const first = underWay.find(({ runId }) => runId !== null)
+  return {
+    why: `Waits for ${open.length} of ${steps.length} ${what}${names === "" ? "" : `; under way: ${names}`}, at attempt ${attemptOf(run)}`,
+    next: first === undefined ? null : `Why that one waits: uhrwerk run explain ${first.runId}`,
+  }
+}
+
+const stepName = (expansion: FlowView["expansion"], step: number): string =>
+  expansion.kind === "flow" ? quote(expansion.definition.steps[step]?.id ?? String(step)) : `item ${step}`
+
+const partOf = ({ expansion }: FlowView, step: number): string =>
+  expansion.kind === "flow" ? `Step ${stepName(expansion, step)}` : `Item ${step}`
+
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
 const waiting = (facts: RunFacts, words: TimeWords): Explanation => {
   const { run, now } = facts
@@ -155,7 +197,7 @@ const running = ({ run, nodes, now }: RunFacts, words: TimeWords): Explanation =
   }
 }
 
-const dead = (run: Run, words: TimeWords): Explanation => {
+const dead = ({ run, flow }: RunFacts, words: TimeWords): Explanation => {
   const how =
     run.losses > lossMax
       ? `it was lost ${run.losses} times before its start was acknowledged`
@@ -165,8 +207,14 @@ const dead = (run: Run, words: TimeWords): Explanation => {
           : `all ${run.attemptMax} attempts failed, the last one`
         : `attempt ${attemptOf(run)} failed for good`
   const joined = how.endsWith("the last one") ? errorOf(run).replace(/^: /, " with ") : errorOf(run)
+  const why = `Dead ${ended(run, words)}, because ${how}${joined}`
+  if (flow?.expansion.kind === "flow")
+    return {
+      why,
+      next: `Run what failed again when the cause is mended: uhrwerk flow rerun ${run.id} --from-failed`,
+    }
   return {
-    why: `Dead ${ended(run, words)}, because ${how}${joined}`,
+    why,
     next: `Run it again when the cause is mended: uhrwerk dead replay ${run.id}`,
   }
 }

@@ -8,7 +8,7 @@ import { StoreError } from "../domain/Errors.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { Outcome, Settled, Settlement } from "../domain/Outcome.ts"
 import { defaultRetryPolicy, nextDelay } from "../domain/RetryPolicy.ts"
-import type { Run } from "../domain/Run.ts"
+import type { ErrorInfo, Run } from "../domain/Run.ts"
 import { RunStore } from "../ports/Store.ts"
 import { makeBatcher } from "./Batcher.ts"
 
@@ -23,13 +23,26 @@ export interface Settler {
 /** The outcome under the run's token, with the retry decided. `random` is in [0, 1). */
 export const decide = (book: JobBook, run: Run, outcome: Outcome, random: number): Settlement => {
   const held = { id: run.id, token: run.token }
-  if (outcome.kind !== "failed") return { ...held, ...outcome }
-  const { error, retryable, retryAfterMillis } = outcome
+  if (outcome.kind !== "failed" && outcome.kind !== "expanded") return { ...held, ...outcome }
   // The row's own limit counts: the policy may have changed since it was stored.
   const policy = { ...(book.jobs.get(run.job)?.retry ?? defaultRetryPolicy), attemptMax: run.attemptMax }
+  if (outcome.kind === "expanded") {
+    const failure = {
+      attempt: run.attempt,
+      error: ofSteps,
+      retryable: outcome.retryable,
+      retryAfterMillis: null,
+    }
+    const { kind, expansion } = outcome
+    return { ...held, kind, expansion, retryInMillis: nextDelay(policy, failure, random) }
+  }
+  const { error, retryable, retryAfterMillis } = outcome
   const failure = { attempt: run.attempt, error, retryable, retryAfterMillis }
   return { ...held, kind: "failed", error, retryInMillis: nextDelay(policy, failure, random) }
 }
+
+// What the store will say when the steps of a run end badly.
+const ofSteps: ErrorInfo = { name: "StepsFailed", message: "Its steps failed", kind: "error" }
 
 /** Starts it; it stops with the scope. `onTrouble` hears of each failed write. */
 export const makeSettler = (options: {

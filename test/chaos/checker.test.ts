@@ -23,6 +23,8 @@ const run = (id: string, job: string, more: Partial<Run> = {}): Run => ({
   chainId: null,
   needs: [],
   replayOf: null,
+  parentId: null,
+  step: null,
   state: "succeeded",
   createdAt: t0,
   attempt: 1,

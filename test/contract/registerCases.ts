@@ -3,6 +3,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { type Case, ContractClock } from "../../core/contract/Case.ts"
+import { flowStoreContract } from "../../core/contract/FlowStoreContract.ts"
 import { nodeStoreContract } from "../../core/contract/NodeStoreContract.ts"
 import { runStoreContract } from "../../core/contract/RunStoreContract.ts"
 import { scheduleStoreContract } from "../../core/contract/ScheduleStoreContract.ts"
@@ -18,6 +19,7 @@ export interface TestFunction {
 /** All cases of a store. */
 export const storeContract: ReadonlyArray<Case> = [
   ...runStoreContract,
+  ...flowStoreContract,
   ...scheduleStoreContract,
   ...nodeStoreContract,
 ]

@@ -45,6 +45,21 @@ export const claimCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "claim > of a job that expands a claim is not the start, and of the others beside it, it is",
+    run: Effect.gen(function* () {
+      yield* enqueue(newRun(1, { job: "flow" }), newRun(2))
+      const taken = yield* claim({ jobs: ["flow", "report"], expanding: ["flow"] })
+      yield* expectSame(
+        "acknowledged",
+        Object.fromEntries(taken.map((run) => [run.job, run.startAcknowledged])),
+        {
+          flow: false,
+          report: true,
+        },
+      )
+    }),
+  },
+  {
     name: "claim > higher priority first, then the earlier due time, then the lower id",
     run: Effect.gen(function* () {
       const now = (yield* ContractClock).now()

@@ -487,6 +487,7 @@ describe("a good config", () => {
       jobs: new Map([["one", one]]),
       calendars: [],
       dialects: new Map(),
+      flows: new Map(),
       slots: 10,
       leaseMillis: 5000,
       pollMillis: 1000,

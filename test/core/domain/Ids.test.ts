@@ -1,7 +1,8 @@
 // Ids: the layout of RFC 9562, and an order that holds within a millisecond, while the clock steps back, and when the
 // counter overflows.
 import { describe, expect, test } from "vitest"
-import { isRunId, madeAt, makeIds } from "../../../core/domain/Ids.ts"
+import { flowStepMax } from "../../../core/domain/Flow.ts"
+import { isRunId, madeAt, makeIds, stepRunId } from "../../../core/domain/Ids.ts"
 
 const start = 1_800_000_000_000
 
@@ -213,5 +214,65 @@ describe("Ids > madeAt and isRunId", () => {
       expect(madeAt(id), id).toBeNaN()
     }
     for (const variant of "89ab") expect(isRunId(`01a3185c-5000-7678-${variant}abc-def1ffffffff`)).toBe(true)
+  })
+})
+
+describe("Ids > runs of steps", () => {
+  const parent = "01a3185c-5000-7678-aabc-def1ffffffff"
+
+  test("the same for the same run, step and round, on every runtime and for ever", () => {
+    expect(stepRunId(parent, 0, 1)).toBe(stepRunId(parent, 0, 1))
+    // Stored rows carry them: another text would make a second run of a step.
+    expect(stepRunId(parent, 0, 1)).toBe("01a3185c-5000-7000-8227-ed7c022be96e")
+    expect(stepRunId(parent, 19_999, 7)).toBe("01a3185c-5000-74e1-bde1-4f0db9a1910b")
+  })
+
+  test("those of one round ascend with the steps, as far as a flow may go", () => {
+    const steps = Array.from({ length: flowStepMax }, (_, step) => stepRunId(parent, step, 3))
+    expect(ascending(steps)).toBe(flowStepMax)
+  })
+
+  test("well formed, made when the flow run was", () => {
+    for (let step = 0; step < 2_000; step++) {
+      const id = stepRunId(parent, step, 1 + (step % 3))
+      expect(isRunId(id), id).toBe(true)
+      expect(madeAt(id)).toBe(start)
+      expect(fields(id)).toMatchObject({ version: 7, variant: 2 })
+    }
+  })
+
+  test(
+    "a million of one instant are all different: by step, by round, and by flow run",
+    { timeout: 60_000 },
+    () => {
+      const seen = new Set<string>()
+      const random = seededInt32(7)
+      const ids = makeIds(() => start, random)
+      for (let flow = 0; flow < 20; flow++) {
+        const id = ids()
+        for (let step = 0; step < 20_000; step++) seen.add(stepRunId(id, step, 1))
+        for (let step = 0; step < 10_000; step++) seen.add(stepRunId(id, step, 2))
+        for (let round = 3; round < 20_003; round++) seen.add(stepRunId(id, 0, round))
+      }
+      expect(seen.size).toBe(20 * 50_000)
+    },
+  )
+
+  test("every one of its 58 bits of a hash depends on step, round and flow run", () => {
+    const other = "01a3185c-5000-7678-aabc-def1fffffffe"
+    const hashOf = (id: string): bigint => BigInt(`0x${id.replaceAll("-", "")}`) & ((1n << 58n) - 1n)
+    const turned = (pairs: ReadonlyArray<readonly [string, string]>): number => {
+      const ones = new Array<number>(58).fill(0)
+      for (const [a, b] of pairs) {
+        const difference = hashOf(a) ^ hashOf(b)
+        for (let bit = 0; bit < 58; bit++) ones[bit]! += Number((difference >> BigInt(bit)) & 1n)
+      }
+      // A good hash turns each bit in half of the pairs.
+      return ones.filter((count) => count > pairs.length * 0.4 && count < pairs.length * 0.6).length
+    }
+    const steps = Array.from({ length: 1_000 }, (_, step) => step)
+    expect(turned(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(parent, step + 1, 1)]))).toBe(58)
+    expect(turned(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(parent, step, 2)]))).toBe(58)
+    expect(turned(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(other, step, 1)]))).toBe(58)
   })
 })

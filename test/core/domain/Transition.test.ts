@@ -26,10 +26,10 @@ const seeded = (seed: number): (() => number) => {
 
 /** "States of a run" in ARCHITECTURE, row by row; "snoozed (through scheduled)" is running -> scheduled. */
 const table: Readonly<Record<RunState, ReadonlyArray<RunState>>> = {
-  blocked: ["scheduled", "ready", "skipped", "cancelled"],
+  blocked: ["scheduled", "ready", "skipped", "cancelled", "succeeded", "retrying", "dead"],
   scheduled: ["ready", "expired", "cancelled"],
   ready: ["running", "expired", "cancelled"],
-  running: ["succeeded", "retrying", "dead", "ready", "scheduled", "cancelled"],
+  running: ["succeeded", "retrying", "dead", "ready", "scheduled", "cancelled", "blocked", "skipped"],
   retrying: ["ready", "expired", "cancelled"],
   succeeded: [],
   dead: [],
@@ -58,6 +58,18 @@ const operations: Readonly<Record<string, ReadonlyArray<Operation>>> = {
     (run, at) => Transition.failed(run, run.token, error, 0, at),
     (run, at) => Transition.failed(run, run.token, error, null, at),
   ],
+  declined: [(run, at) => Transition.declined(run, run.token, "Not today", at)],
+  expanded: [
+    (run) => Transition.expanded(run, run.token, 0),
+    (run) => Transition.expanded(run, run.token, 3),
+  ],
+  stepEnded: [(run) => Transition.stepEnded(run, 2), (run) => Transition.stepEnded(run, 1)],
+  stepsSucceeded: [(run, at) => Transition.stepsSucceeded(run, "[1]", at)],
+  stepsFailed: [
+    (run, at) => Transition.stepsFailed(run, error, 5000, at),
+    (run, at) => Transition.stepsFailed(run, error, 0, at),
+    (run, at) => Transition.stepsFailed(run, error, null, at),
+  ],
   snoozed: [(run, at) => Transition.snoozed(run, run.token, 100, at)],
   released: [(run) => Transition.released(run, run.token)],
   lost: [(run, at) => Transition.lost(run, { ...error, kind: "lost" }, at)],
@@ -74,6 +86,11 @@ const leads: Readonly<Record<string, Readonly<Partial<Record<RunState, ReadonlyA
   startAcknowledged: { running: ["running"] },
   succeeded: { running: ["succeeded"] },
   failed: { running: ["dead", "retrying"] },
+  declined: { running: ["skipped"] },
+  expanded: { running: ["blocked"] },
+  stepEnded: { blocked: ["blocked"] },
+  stepsSucceeded: { blocked: ["succeeded"] },
+  stepsFailed: { blocked: ["dead", "retrying"] },
   snoozed: { running: ["scheduled"] },
   released: { running: ["ready"] },
   lost: { running: ["dead", "ready", "retrying"] },
@@ -150,6 +167,8 @@ const same = [
   "chainId",
   "needs",
   "replayOf",
+  "parentId",
+  "step",
   "createdAt",
 ] as const
 
@@ -179,7 +198,7 @@ describe("Transition > the table", () => {
   })
 
   test("the cases know every operation of the module", () => {
-    const makers = new Set(["enqueued", "replay", "isOverdue"])
+    const makers = new Set(["enqueued", "replay", "rerun", "isOverdue"])
     const exported = Object.entries(Transition).filter(
       ([name, value]) => typeof value === "function" && !makers.has(name),
     )
@@ -263,11 +282,83 @@ describe("Transition > a new run", () => {
   })
 })
 
+describe("Transition > runs that expand", () => {
+  const expanded = Transition.expanded(row("running", { attempt: 2 }), 3, 5) as Run
+
+  test("it waits for its steps without a node, and keeps token, attempt and start", () => {
+    expect(expanded).toEqual({
+      ...row("running", { attempt: 2 }),
+      state: "blocked",
+      node: null,
+      waitingFor: 5,
+    })
+    expect(Transition.stepEnded(expanded, 4)).toEqual({ ...expanded, waitingFor: 4 })
+  })
+
+  test("waiting for needs and waiting for steps are not mistaken for each other", () => {
+    expect(Transition.needMet(expanded, now)).toBeNull()
+    expect(Transition.needFailed(expanded, "A need failed", now)).toBeNull()
+    const blocked = Transition.enqueued(newRun(1), 2, now)
+    expect(Transition.stepEnded(blocked, 1)).toBeNull()
+    expect(Transition.stepsSucceeded(blocked, null, now)).toBeNull()
+    expect(Transition.stepsFailed(blocked, error, 0, now)).toBeNull()
+  })
+
+  test("steps that ended well clear the error of an earlier round, those that did not are the error", () => {
+    const second = { ...expanded, error }
+    expect(Transition.stepsSucceeded(second, "[1]", now)).toMatchObject({
+      output: "[1]",
+      error: null,
+      waitingFor: 0,
+    })
+    const retrying = Transition.stepsFailed(expanded, error, 250, now)
+    expect(retrying).toMatchObject({ state: "retrying", error, dueAt: now + 250, waitingFor: 0, attempt: 2 })
+    expect(Transition.stepsFailed({ ...expanded, attempt: 3 }, error, 250, now)).toMatchObject({
+      state: "dead",
+    })
+    expect(Transition.stepsFailed(expanded, error, null, now)).toMatchObject({ state: "dead", error })
+  })
+
+  test("a re-run is a new run that has expanded, at its first attempt, without what belongs to the old one", () => {
+    const fields = {
+      attempt: 3,
+      losses: 2,
+      input: "1",
+      key: "k",
+      chainId: "c",
+      needs: ["x"],
+      expiresAt: now,
+      token: 9,
+    }
+    const old = row("dead", { ...fields, scheduleId: "s", nominalAt: now - 100, error, startedAt: now - 50 })
+    const again = Transition.rerun(old, "new", now + 5)
+    expect(again).toMatchObject({
+      id: "new",
+      replayOf: old.id,
+      state: "blocked",
+      createdAt: now + 5,
+      attempt: 1,
+    })
+    expect(again).toMatchObject({
+      startedAt: now + 5,
+      endedAt: null,
+      token: 0,
+      losses: 0,
+      error: null,
+      input: "1",
+    })
+    expect(again).toMatchObject({ key: null, chainId: null, needs: [], expiresAt: null, scheduleId: null })
+    expect(Transition.stepEnded(again, 1)).not.toBeNull()
+  })
+})
+
 describe("Transition > tokens and bounds", () => {
   const held: Readonly<Record<string, (run: Run, token: number) => Run | null>> = {
     startAcknowledged: (run, token) => Transition.startAcknowledged(run, token),
     succeeded: (run, token) => Transition.succeeded(run, token, null, now),
     failed: (run, token) => Transition.failed(run, token, error, 1, now),
+    declined: (run, token) => Transition.declined(run, token, "Not today", now),
+    expanded: (run, token) => Transition.expanded(run, token, 1),
     snoozed: (run, token) => Transition.snoozed(run, token, 1, now),
     released: (run, token) => Transition.released(run, token),
   }
@@ -375,6 +466,7 @@ describe("Transition > tokens and bounds", () => {
 describe("Transition > random lives", () => {
   test("attempts stay in their limit, losses bounded, tokens grow, and final is final", () => {
     const names = Object.keys(operations)
+    const rare = new Set(["cancelled", "expired", "succeeded", "needFailed", "declined", "stepsSucceeded"])
     const ends = new Map<RunState, number>()
     for (let seed = 1; seed <= 2000; seed++) {
       const random = seeded(seed)
@@ -387,7 +479,7 @@ describe("Transition > random lives", () => {
         time += Math.floor(random() * 200)
         // Without the ends that anybody may ask for at any time, lives are longer.
         const name = names[Math.floor(random() * names.length)] as string
-        if (["cancelled", "expired", "succeeded", "needFailed"].includes(name) && random() < 0.9) continue
+        if (rare.has(name) && random() < 0.9) continue
         const choices = operations[name] as ReadonlyArray<Operation>
         const next = (choices[Math.floor(random() * choices.length)] as Operation)(deepFreeze(run), time)
         if (isFinal(run.state)) expect(next, `seed ${seed}`).toBeNull()
@@ -400,7 +492,8 @@ describe("Transition > random lives", () => {
           expect(next.token, `seed ${seed}`).toBeGreaterThan(run.token)
           tokens.add(next.token)
         } else expect(next.token, `seed ${seed}`).toBe(run.token)
-        if (name === "failed" || (name === "lost" && run.startAcknowledged)) acknowledgedStarts++
+        if (name === "failed" || name === "stepsFailed" || (name === "lost" && run.startAcknowledged))
+          acknowledgedStarts++
         run = next
       }
       // Each failure and each loss after the start used up an attempt of its own.

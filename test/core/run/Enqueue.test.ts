@@ -61,6 +61,8 @@ describe("Enqueue > one run", () => {
       chainId: null,
       needs: [],
       replayOf: null,
+      parentId: null,
+      step: null,
     }))
 
   test("what the request says goes before what the job says, also a zero", () => {
