@@ -1,0 +1,1 @@
+export interface Measured { [key: string]: unknown }
