@@ -16,7 +16,7 @@ export type Session = ReturnType<typeof openSession>
 export type EndedRun = Pick<Run, "id" | "job" | "state" | "needs" | "parentId" | "step">
 
 /** What flows do within the transactions of a session; `makeAdvance` gives it. */
-export interface FlowWatch {
+export interface FlowHooks {
   /** The run of a step has ended. */
   ended(run: EndedRun): void
   /** A run that waited for its steps does not wait any more. */
@@ -137,8 +137,8 @@ export const openSession = (database: Database, now: () => number) => {
     if (to !== null) add(job, to, 1)
   }
 
-  let flows: FlowWatch | undefined
-  const watch = (watcher: FlowWatch): void => void (flows = watcher)
+  let flows: FlowHooks | undefined
+  const hook = (hooks: FlowHooks): void => void (flows = hooks)
   const flush = (): void => flows?.flush()
 
   const find = (id: string): { run: Run; settledToken: number } | undefined => {
@@ -267,7 +267,7 @@ export const openSession = (database: Database, now: () => number) => {
     save,
     addDependent,
     ended,
-    watch,
+    hook,
     flush,
     transaction,
   }

@@ -109,7 +109,7 @@ export const makeAdvance = (session: Session) => {
     tasks = []
     isWalked = false
   }
-  session.watch({
+  session.hook({
     ended: (run) => add({ ended: run }),
     left: (runId) => add({ left: runId }),
     flush: hands.flush,

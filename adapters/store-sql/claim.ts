@@ -1,5 +1,5 @@
 // Claim, start and settle: the three steps of a run's happy path, each one prepared statement a run or a batch.
-import { and, eq, sql } from "drizzle-orm"
+import { and, eq, type SQL, sql } from "drizzle-orm"
 import type { Settled, Settlement } from "../../core/domain/Outcome.ts"
 import type { Run, RunState } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
@@ -48,25 +48,30 @@ export const makeClaim = (session: Session, flows: Flows) => {
     sql`select run_id from expansions indexed by expansions_deadline
       where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
   )
-  const claimFrom = prepare(
-    database,
-    build
-      .update(runs)
-      .set({
-        state: "running",
-        node: at<string>("node"),
-        token: sql`${runs.token} + 1`,
-        attempt: sql`${runs.attempt} + 1`,
-        startedAt: at<number>("now"),
-        startAcknowledged: at<number>("acknowledged"),
-      })
-      .where(
-        sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
-          and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
-          and job in (select value from json_each(${at("jobs")}))
-          order by priority desc, due_at, id limit ${at("limit")})`,
-      )
-      .returning(),
+  const claimWith = (startAcknowledged: SQL<number>) =>
+    prepare(
+      database,
+      build
+        .update(runs)
+        .set({
+          state: "running",
+          node: at<string>("node"),
+          token: sql`${runs.token} + 1`,
+          attempt: sql`${runs.attempt} + 1`,
+          startedAt: at<number>("now"),
+          startAcknowledged,
+        })
+        .where(
+          sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
+            and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
+            and job in (select value from json_each(${at("jobs")}))
+            order by priority desc, due_at, id limit ${at("limit")})`,
+        )
+        .returning(),
+    )
+  const claimFrom = claimWith(at<number>("acknowledged"))
+  const claimExpanding = claimWith(
+    sql`${at("acknowledged")} and ${runs.job} not in (select value from json_each(${at("expanding")}))`,
   )
   const succeed = prepare(
     database,
@@ -124,7 +129,9 @@ export const makeClaim = (session: Session, flows: Flows) => {
 
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
-    const jobs = JSON.stringify(wish.jobs)
+    const { node, expanding = [] } = wish
+    const lists = { jobs: JSON.stringify(wish.jobs), expanding: JSON.stringify(expanding) }
+    const statement = expanding.length > 0 ? claimExpanding : claimFrom
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
       promote(batchMax)
@@ -133,7 +140,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
         const limit = wish.limit - rows.length
         if (limit === 0) break
         const acknowledged = wish.acknowledged ? 1 : 0
-        rows.push(...claimFrom.all({ node: wish.node, now: now(), acknowledged, queue, jobs, limit }))
+        rows.push(...statement.all({ node, now: now(), acknowledged, queue, ...lists, limit }))
       }
       // RETURNING has no order of its own.
       rows.sort(
@@ -153,7 +160,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
       const row = succeed.get({ id, token, output: settlement.output, now: now() })
       if (row !== undefined) {
         session.count(row["job"] as string, "running", "succeeded")
-        session.ended({ id, state: "succeeded", ...decodeEnded(row) })
+        session.ended(decodeEnded(id, row))
         return { id, result: "settled", state: "succeeded", dueAt: null }
       }
     }

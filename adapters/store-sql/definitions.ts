@@ -69,7 +69,7 @@ export const makeDefinitions = (database: Database) => {
   }
   const keep = (key: string, named: string, plan: Plan): Plan => {
     drop(key)
-    const size = plan.graph.size * stepBytes + plan.graph.needs.targets.length * edgeBytes
+    const size = (plan.graph.size + 1) * stepBytes + plan.graph.needs.targets.length * edgeBytes
     for (const oldest of cache.keys()) {
       if (bytes + size <= cacheBytesMax) break
       drop(oldest)

@@ -52,7 +52,7 @@ export const makeFlows = (session: Session, flows: Flows) => {
     if (run === undefined || run.parentId === null || run.step === null) return []
     const flow = flows.get(run.parentId)
     const parent = session.find(run.parentId)?.run
-    if (flow === undefined || parent === undefined) return []
+    if (flow === undefined || parent === undefined || run.step >= flow.plan.graph.size) return []
     const { graph } = flow.plan
     const places = [...targetsOf(graph.needs, run.step)]
     const results = new Map(flows.outputs.results(flow, places).map((each) => [each.step, each]))

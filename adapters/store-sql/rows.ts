@@ -20,9 +20,14 @@ const json = (value: Row[string] | undefined): unknown => JSON.parse(value as st
 const needsOf = (row: Row): ReadonlyArray<string> =>
   row["needs"] === null ? [] : (json(row["needs"]) as ReadonlyArray<string>)
 
-/** What a run's end is followed by, of its row. */
-export const decodeEnded = (row: Row): Pick<Run, "job" | "needs" | "parentId" | "step"> => ({
+/** What is known of a run that has just succeeded, of the few columns that others wait for. */
+export const decodeEnded = (
+  id: string,
+  row: Row,
+): Pick<Run, "id" | "job" | "state" | "needs" | "parentId" | "step"> => ({
+  id,
   job: text(row["job"]),
+  state: "succeeded",
   needs: needsOf(row),
   parentId: textOrNull(row["parent_id"]),
   step: numberOrNull(row["step"]),

@@ -175,18 +175,19 @@ export const makeUpkeep = (session: Session, flows: Flows) => {
       return session.transaction(() => {
         const end = young.get({ before })?.["seq"] ?? Number.MAX_SAFE_INTEGER
         let count = 0
-        // The runs of steps can go when their flow run has gone.
-        for (let more = true; more && count < limit;) {
-          more = false
+        let flowCount: number
+        do {
+          flowCount = 0
           for (const row of prunable.all({ before, young: end, limit: limit - count })) {
-            const expansionId = row["expansion_id"] as number | null
             for (const statement of forget) statement.run({ id: row["id"] as string })
             session.count(row["job"] as string, row["state"] as Run["state"], null)
-            if (expansionId !== null) flows.forget(expansionId)
-            more ||= expansionId !== null
             count++
+            if (row["expansion_id"] === null) continue
+            flows.forget(row["expansion_id"] as number)
+            flowCount++
           }
-        }
+          // The runs of steps can go when their flow run has gone.
+        } while (flowCount > 0 && count < limit)
         const forgotten = forgetOccurrences.run({ before, limit: occurrencesMax })
         if (forgotten < occurrencesMax) forgetTriggers.run({ before })
         return count

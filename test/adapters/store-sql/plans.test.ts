@@ -118,6 +118,11 @@ describe("the index that is made for it is used", () => {
       ["runs_expiring", "runs_scheduled", "runs_retrying", /runs_ready \(queue=\?/],
     ],
     [
+      "claim of jobs that expand",
+      () => store.claim({ ...claim, jobs: ["other"], expanding: ["other"] }),
+      [/runs_ready \(queue=\?/],
+    ],
+    [
       "promote",
       () => store.promote(100),
       ["runs_expiring", "runs_scheduled (due_at<?)", "runs_retrying (due_at<?)"],
