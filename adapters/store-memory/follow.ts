@@ -66,7 +66,7 @@ const followAll = (table: RunTable, changed: Set<Entry>, now: number): void => {
           : Transition.needFailed(dependent.run, endedReason(run), now)
       if (after === null) continue
       table.put(dependent, after, now)
-      if (isFinal(after.state)) note(changed, dependent)
+      if (isFinal(after.state)) changed.add(dependent)
     }
     const parent = run.parentId === null ? undefined : table.entries.get(run.parentId)
     if (parent === undefined || parent.flow === null || run.step === null) continue
@@ -76,18 +76,12 @@ const followAll = (table: RunTable, changed: Set<Entry>, now: number): void => {
   }
 }
 
-// Last in the list, even if it is behind us: one that was noted to retry may have been cancelled since.
-const note = (changed: Set<Entry>, entry: Entry): void => {
-  changed.delete(entry)
-  changed.add(entry)
-}
-
 const callOff = (table: RunTable, id: string, reason: string, now: number, changed: Set<Entry>): void => {
   const entry = table.entries.get(id)
   const next = entry === undefined ? null : Transition.cancelled(entry.run, reason, now)
   if (entry === undefined || next === null) return
   table.put(entry, next, now)
-  note(changed, entry)
+  changed.add(entry)
 }
 
 const endStep = (
@@ -107,7 +101,7 @@ const endStep = (
 const rowsOf = (table: RunTable, entry: Entry, flow: FlowRun, now: number) =>
   flow.rows((step) => {
     const run = stepRun(entry.run, flow.plan.expansion, step, flow.round)
-    if (!table.entries.has(run.id)) table.insert(Transition.enqueued(run, 0, now))
+    table.insert(Transition.enqueued(run, 0, now))
     return run.id
   })
 
@@ -135,7 +129,7 @@ const conclude = (
     if (Result.isFailure(output)) fail(output.failure, null)
     else table.put(entry, Transition.stepsSucceeded(entry.run, output.success, now) ?? entry.run, now)
   }
-  note(changed, entry)
+  changed.add(entry)
 }
 
 const flowOutput = (table: RunTable, flow: FlowRun): Result.Result<string | null, ErrorInfo> => {
@@ -145,9 +139,8 @@ const flowOutput = (table: RunTable, flow: FlowRun): Result.Result<string | null
   return Result.succeed(step === undefined ? null : stepOutput(table, flow, step))
 }
 
-/** The output of a step; `null` for one that did not succeed. */
+/** The output of a step; `null` for one that did not succeed: neither its run nor its mark has any. */
 export const stepOutput = (table: RunTable, flow: FlowRun, step: number): string | null => {
-  if (flow.states[step] !== "succeeded") return null
   const mark = flow.markOf(step)
   return mark === null ? (table.entries.get(flow.runIdOf(step) ?? "")?.run.output ?? null) : mark.output
 }

@@ -1,10 +1,22 @@
 // What happens to steps that somebody or something else ends: cancel of the flow run or of one step, a node that is
 // lost, and what arrives when all is over.
 import * as Effect from "effect/Effect"
-import { RunStore } from "../../ports/Store.ts"
-import { calledOffReason } from "../../ports/StoreDriver.ts"
+import { FlowStore, RunStore } from "../../ports/Store.ts"
+import { calledOffReason, replacedReason } from "../../ports/StoreDriver.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
-import { claim, failing, join, runId, settle, statesOf, stored, success } from "../Fixtures.ts"
+import {
+  claim,
+  enqueue,
+  failing,
+  join,
+  newRun,
+  runId,
+  settle,
+  statesOf,
+  stored,
+  success,
+} from "../Fixtures.ts"
+import { fireAt, fireOne, newSchedule, put, rowOf } from "../ScheduleStoreContract/fixtures.ts"
 import {
   beginFlow,
   claimStep,
@@ -142,6 +154,55 @@ export const callOffCases: ReadonlyArray<Case> = [
       ;(yield* ContractClock).advance(1_000)
       yield* expectSame("claim", yield* claim({ jobs: ["flow-1", "do-a"] }), [])
       yield* expectSame("steps", yield* stepStates(runId(1)), ["failed"])
+    }),
+  },
+  {
+    name: "fire > a flow run that its schedule's next run takes the place of takes its open steps with it",
+    run: Effect.gen(function* () {
+      const clock = yield* ContractClock
+      const at = clock.now()
+      yield* beginFlow(1, flowOf([...chain, step("d")]))
+      const d = yield* claimStep("d")
+      yield* put(newSchedule("s", { cursor: at, nextAt: at }))
+      const fire = fireAt(yield* rowOf("s"), at, newRun(2, { scheduleId: "s" }), { cancelRunId: runId(1) })
+      yield* expectSame("fired", yield* fireOne(fire), "fired")
+      yield* expectFields("run", yield* stored(runId(1)), { state: "cancelled", reason: replacedReason })
+      const called = { state: "cancelled", reason: calledOffReason } as const
+      yield* expectFields("running", yield* stored(d.id), called)
+      yield* expectFields("ready", yield* stored(yield* stepRunOf(runId(1), 0)), called)
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "promote > a flow run that could not begin its next round in time expires, and its steps stand as they stood",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* beginFlow(1, flowOf(chain), { expiresAt: clock.now() + 500 }, 1_000)
+      yield* succeedSteps("a")
+      yield* settle(failing(yield* claimStep("b")))
+      clock.advance(1_000)
+      yield* runs.promote(10)
+      yield* expectFields("run", yield* stored(runId(1)), { state: "expired" })
+      yield* expectSame("steps", yield* stepStates(runId(1)), ["succeeded", "failed", "upstream_failed"])
+      const answer = yield* (yield* FlowStore).rerunFlow(runId(1), runId(2), "failed")
+      yield* expectSame("re-run", answer, { result: "created", runId: runId(2) })
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "settle > a run that only says it is a step of a flow run ends nothing but itself",
+    run: Effect.gen(function* () {
+      const flows = yield* FlowStore
+      yield* beginFlow(1, flowOf(chain))
+      yield* enqueue(newRun(7, { parentId: runId(1), step: 0 }), newRun(8, { parentId: runId(1), step: 99 }))
+      const before = yield* viewOf(runId(1))
+      for (const run of yield* claim()) yield* settle(success(run))
+      yield* expectSame("ended", yield* statesOf(runId(7), runId(8)), ["succeeded", "succeeded"])
+      yield* expectSame("view", yield* viewOf(runId(1)), before)
+      yield* expectSame("no such step", yield* flows.stepInputs([runId(8)]), [])
+      yield* succeedSteps("a", "b", "c")
+      yield* expectFields("run", yield* stored(runId(1)), { state: "succeeded" })
     }),
   },
   {

@@ -84,6 +84,8 @@ export const deadlineCases: ReadonlyArray<Case> = [
       clock.advance(6_000)
       yield* runs.promote(10)
       yield* expectFields("run", yield* stored(runId(1)), { state: "retrying", dueAt: clock.now() + 1_000 })
+      yield* expectSame("between", yield* stepStates(runId(1)), ["succeeded", "failed", "upstream_failed"])
+      yield* expectSame("nothing to claim", yield* claim({ jobs: ["do-b", "do-c"] }), [])
       clock.advance(1_000)
       yield* settle(expanding(yield* claimOne({ jobs: ["flow-1"] }), limited, null))
       yield* expectFields("view", yield* viewOf(runId(1)), { round: 2, deadlineAt: clock.now() + 5_000 })

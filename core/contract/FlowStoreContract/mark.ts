@@ -83,8 +83,12 @@ export const markCases: ReadonlyArray<Case> = [
     }),
   },
   {
-    name: "markStep > skipped is a skip to what needs it, and the last mark ends the flow run",
+    name: "markStep > skipped is a skip to what needs it, without an output, and the last mark ends the flow run",
     run: Effect.gen(function* () {
+      yield* beginFlow(2, flowOf([step("x"), step("y", ["x"], { rule: "all_done" })]))
+      yield* marked("x", { end: "skipped", output: "1", runId: runId(2) })
+      const [inputs] = yield* (yield* FlowStore).stepInputs([(yield* claimStep("y")).id])
+      yield* expectSame("y reads", inputs?.needs, [{ id: "x", state: "skipped", output: null }])
       yield* beginFlow(1, chain)
       yield* expectSame("answer", yield* marked("a", { end: "skipped", output: "1" }), "marked")
       yield* expectSame("steps", yield* stepStates(runId(1)), ["skipped", "skipped", "skipped"])
@@ -157,6 +161,15 @@ export const markCases: ReadonlyArray<Case> = [
       const c = yield* claimStep("c")
       const [inputs] = yield* (yield* FlowStore).stepInputs([c.id])
       yield* expectSame("c reads", inputs?.needs, [{ id: "b", state: "succeeded", output: "5" }])
+      yield* (yield* RunStore).cancel([runId(2)], "Not wanted")
+      yield* (yield* FlowStore).rerunFlow(runId(2), runId(3), ["b"])
+      yield* expectFields("done again", (yield* viewOf(runId(3))).steps[1], {
+        state: "released",
+        reason: null,
+      })
+      yield* succeedSteps("b")
+      const [anew] = yield* (yield* FlowStore).stepInputs([(yield* claimStep("c")).id])
+      yield* expectSame("c reads then", anew?.needs, [{ id: "b", state: "succeeded", output: '"b"' }])
     }),
   },
   {

@@ -138,4 +138,24 @@ export const flowPruneCases: ReadonlyArray<Case> = [
       yield* expectTrueCounts
     }),
   },
+  {
+    name: "prune > so do those of a flow run that had no letter",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const flows = yield* FlowStore
+      const clock = yield* ContractClock
+      yield* beginFlow(1, chain)
+      yield* succeedSteps("a", "b")
+      yield* flows.rerunFlow(runId(1), runId(2), ["b"])
+      clock.advance(60_000)
+      yield* pruneAll
+      const b = yield* claimStep("b")
+      const needs = [{ id: "a", state: "succeeded", output: '"a"' }]
+      yield* expectSame("b reads", yield* flows.stepInputs([b.id]), [{ runId: b.id, input: null, needs }])
+      yield* runs.cancel([runId(2)], "Not wanted")
+      clock.advance(60_000)
+      yield* pruneAll
+      yield* expectSame("nothing is left", yield* runs.list({ limit: 10 }), [])
+    }),
+  },
 ]

@@ -229,6 +229,7 @@ export const rerunCases: ReadonlyArray<Case> = [
       yield* enqueue(newRun(7))
       yield* expectRefused("taken id", flows.rerunFlow(runId(1), runId(7), "failed"))
       yield* beginFlow(3, flowOf([step("outer")]))
+      yield* expectRefused("another flow run", flows.rerunFlow(runId(1), runId(3), "failed"))
       const outer = yield* claimStep("outer")
       yield* settle(expanding(outer, flowOf([step("inner")])))
       yield* failSteps("inner")
@@ -237,14 +238,16 @@ export const rerunCases: ReadonlyArray<Case> = [
     }),
   },
   {
-    name: "rerunFlow > of a cancelled flow run, what was called off",
+    name: "rerunFlow > of a cancelled flow run, what was called off; it is one attempt, whatever the old one had left",
     run: Effect.gen(function* () {
-      yield* beginFlow(1, flow)
+      yield* beginFlow(1, flow, { attemptMax: 3 }, 0)
       yield* succeedSteps("a")
       yield* (yield* RunStore).cancel([runId(1)], "Not wanted")
       yield* (yield* FlowStore).rerunFlow(runId(1), runId(2), "failed")
       const states = ["succeeded", "released", "blocked", "released", "blocked"]
       yield* expectSame("steps", yield* stepStates(runId(2)), states)
+      yield* failSteps("b", "d")
+      yield* expectFields("end", yield* stored(runId(2)), { state: "dead", attempt: 1, attemptMax: 3 })
     }),
   },
   {

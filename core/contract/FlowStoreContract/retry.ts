@@ -3,6 +3,7 @@
 import * as Effect from "effect/Effect"
 import { stepRunId } from "../../domain/Ids.ts"
 import { RunStore } from "../../ports/Store.ts"
+import { calledOffReason } from "../../ports/StoreDriver.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
 import { claim, claimOne, failing, runId, settle, stored, success } from "../Fixtures.ts"
 import {
@@ -96,16 +97,23 @@ export const retryCases: ReadonlyArray<Case> = [
     name: "flow retry > between two rounds nothing is open, and the last attempt ends it dead",
     run: Effect.gen(function* () {
       const runs = yield* RunStore
-      yield* beginFlow(1, flowOf([step("a")]), { attemptMax: 2 }, 0)
+      const clock = yield* ContractClock
+      yield* beginFlow(1, flowOf([step("a")]), { attemptMax: 3 }, 0)
       yield* failSteps("a")
       yield* expectSame("between", yield* stepStates(runId(1)), ["failed"])
+      yield* again(flowOf([step("a")]), 500)
+      yield* failSteps("a")
+      // The delay of the round that failed, not that of an earlier one.
+      const retrying = { state: "retrying", attempt: 2, dueAt: clock.now() + 500 } as const
+      yield* expectFields("again", yield* stored(runId(1)), retrying)
+      clock.advance(500)
       yield* again(flowOf([step("a")]), 0)
       yield* failSteps("a")
-      yield* expectFields("run", yield* stored(runId(1)), { state: "dead", attempt: 2 })
+      yield* expectFields("run", yield* stored(runId(1)), { state: "dead", attempt: 3 })
       yield* expectSame(
         "attempts",
         (yield* runs.attempts(runId(1))).map(({ attempt }) => attempt),
-        [1, 2],
+        [1, 2, 3],
       )
       yield* expectSame("letters", (yield* runs.deadLetters({ limit: 10 })).length, 1)
     }),
@@ -196,9 +204,14 @@ export const retryCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const flow = flowOf([step("a"), step("b"), step("c", ["b"])], { failFast: true })
       yield* beginFlow(1, flow, {}, 0)
+      const b = yield* claimStep("b")
       yield* failSteps("a")
       yield* expectFields("run", yield* stored(runId(1)), { state: "retrying" })
+      yield* expectFields("b", yield* stored(b.id), { state: "cancelled", reason: calledOffReason })
+      yield* expectSame("between", yield* stepStates(runId(1)), ["failed", "failed", "upstream_failed"])
       yield* again(flow, null)
+      yield* expectSame("again", yield* stepStates(runId(1)), ["released", "released", "blocked"])
+      yield* expectFields("late", yield* settle(success(b)), { result: "stale" })
       yield* succeedSteps("a", "b", "c")
       yield* expectFields("end", yield* stored(runId(1)), { state: "succeeded" })
       yield* expectTrueCounts

@@ -3,7 +3,7 @@
 import * as Layer from "effect/Layer"
 import { afterEach, describe, expect, test } from "vitest"
 import { after, type Config, every, flow, type Flow, job, NonRetryable } from "uhrwerk"
-import { contextDriver } from "uhrwerk/effect"
+import { contextDriver, type StoreDriver } from "uhrwerk/effect"
 import { type TestEngine, testEngine } from "uhrwerk/testing"
 import { memoryDriver } from "../../../adapters/store-memory/mod.ts"
 
@@ -216,6 +216,39 @@ describe("stops in the middle", () => {
     expect(ran).toEqual(["a", "b", "b", "c"])
     const [b] = await second.runs({ job: "chain/b" })
     expect(b).toMatchObject({ attempt: 1, state: "succeeded" })
+  })
+
+  test("an engine that dies between the claim of a flow run and its steps costs no attempt", async () => {
+    const clock = { engine: undefined as TestEngine | undefined }
+    const driver = memoryDriver({ now: () => clock.engine?.now().getTime() ?? startAt })
+    const storageOf = (over: StoreDriver) => ({
+      name: "shared",
+      layer: Layer.succeedContext(contextDriver(over)),
+    })
+    const settled: Array<string> = []
+    // Dies with the write that would have begun the steps.
+    const dying: StoreDriver = {
+      ...driver,
+      settle: (settlements) => {
+        settled.push(...settlements.map(({ kind }) => kind))
+        return new Promise(() => {})
+      },
+    }
+    const before = lasting("frail", 5)
+    clock.engine = await start({ jobs: [before], storage: storageOf(dying) })
+    const sent = await before.send()
+    await clock.engine.advance("0s", { realMax: "20ms" })
+    expect(settled).toEqual(["expanded"])
+    expect(await clock.engine.run(sent.id)).toMatchObject({ state: "running", startAcknowledged: false })
+    clock.engine = await start({ jobs: [lasting("frail", 5)], storage: storageOf(driver) })
+    // A lease lasts a day in virtual time.
+    await clock.engine.advance("2d")
+    expect(await clock.engine.run(sent.id)).toMatchObject({
+      state: "succeeded",
+      attempt: 1,
+      attemptMax: 1,
+      losses: 1,
+    })
   })
 
   test("a flow run stays on the version that it began with", async () => {
