@@ -91,7 +91,9 @@ export const makeFlows = (session: Session, flows: Flows) => {
       else others.push(step)
     }
     const inputs = new Map(
-      [...steps].flatMap(([parentId, each]) => inputsWithin(parentId, each)).map((each) => [each.runId, each]),
+      [...steps]
+        .flatMap(([parentId, each]) => inputsWithin(parentId, each))
+        .map((each) => [each.runId, each]),
     )
     return runIds.flatMap((id) => inputs.get(id) ?? [])
   }

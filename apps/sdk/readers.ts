@@ -57,7 +57,9 @@ export const makeReaders = (flows: ReadonlyMap<string, CheckedFlow>): Readers =>
         const kept = state === "succeeded" ? decodePayload(output) : undefined
         // Most steps have no schema, and there is nothing to wait for.
         const value =
-          state === "succeeded" && from !== undefined && (from.kind === "flow" || from.options.output !== undefined)
+          state === "succeeded" &&
+          from !== undefined &&
+          (from.kind === "flow" || from.options.output !== undefined)
             ? await decode(`edge "${id}" -> "${step.id}" of flow "${name}"`, from, kept)
             : kept
         values.push([key, value])

@@ -44,14 +44,17 @@ const measure = async (steps: number): Promise<Measured> => {
   const eventLoop = turns()
   clearInterval(sampler)
   const counts = await running.counts()
-  const succeeded = counts.filter(({ state }) => state === "succeeded").reduce((sum, { count }) => sum + count, 0)
+  const succeeded = counts
+    .filter(({ state }) => state === "succeeded")
+    .reduce((sum, { count }) => sum + count, 0)
   const others = counts.filter(({ state, count }) => state !== "succeeded" && count > 0).length
   // The flow run, and each step once.
   if (calls !== steps || succeeded !== steps + 1 || others > 0)
-    troubles.push(`${calls} calls and ${succeeded} runs that succeeded, for ${steps} steps; ${others} other counts`)
+    troubles.push(
+      `${calls} calls and ${succeeded} runs that succeeded, for ${steps} steps; ${others} other counts`,
+    )
   await running.stop()
   return {
-    shape,
     steps,
     edges: edgesOf(shape, steps),
     wallMillis: rounded(wallMillis),
@@ -64,5 +67,5 @@ const measure = async (steps: number): Promise<Measured> => {
   }
 }
 
-await measure(warmUpSize)
+await measure(Math.min(warmUpSize, size - 1))
 console.log(JSON.stringify(await measure(size)))

@@ -14,15 +14,17 @@ export type ShapeName = (typeof shapeNames)[number]
 export const width = 100
 
 /** A flow of the shape, whose output is that of its last step; `onStep` is what each step does. */
-export const shaped = (shape: ShapeName, size: number, onStep: () => void): Flow<void, unknown> =>
-  flow(`${shape}-${size}`, {}, (f) => {
-    const steps: Array<Step<unknown, typeof shape>> = []
+export const shaped = (shape: ShapeName, size: number, onStep: () => void): Flow<void, unknown> => {
+  const name: string = `${shape}-${size}`
+  return flow(name, {}, (f) => {
+    const steps: Array<Step<unknown>> = []
     for (let place = 0; place < size; place++) {
       const needs = Object.fromEntries(needsOf(shape, place).map((need) => [`s${need}`, steps[need]!]))
-      steps.push(f.step(`s${place}`, { needs, run: onStep }) as Step<unknown, typeof shape>)
+      steps.push(f.step(`s${place}`, { needs, run: onStep }))
     }
     return steps.at(-1)
   })
+}
 
 const needsOf = (shape: ShapeName, place: number): ReadonlyArray<number> => {
   if (shape === "chain") return place === 0 ? [] : [place - 1]
@@ -34,4 +36,7 @@ const needsOf = (shape: ShapeName, place: number): ReadonlyArray<number> => {
 
 /** How many needs the steps of the shape have together. */
 export const edgesOf = (shape: ShapeName, size: number): number =>
-  Array.from({ length: size }, (_, place) => needsOf(shape, place).length).reduce((sum, count) => sum + count, 0)
+  Array.from({ length: size }, (_, place) => needsOf(shape, place).length).reduce(
+    (sum, count) => sum + count,
+    0,
+  )
