@@ -5,6 +5,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import { pathToFileURL } from "node:url"
 import { migrations } from "./migrations.ts"
 import { foreignFile, newerSchema, unusable } from "./unusable.ts"
+import { wantedJobsTable } from "./wantedJobs.ts"
 
 /** How to open a file. */
 export interface DatabaseOptions {
@@ -59,6 +60,7 @@ export const openDatabase = (
     sqlite.exec("pragma temp_store = memory")
     sqlite.exec("pragma cache_size = -65536")
     migrate(sqlite, file)
+    sqlite.exec(wantedJobsTable)
   } catch (error) {
     sqlite.close()
     throw unusable(file, error)

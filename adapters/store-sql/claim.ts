@@ -1,5 +1,5 @@
 // Claim, start and settle: the three steps of a run's happy path, each one prepared statement a run or a batch.
-import { and, eq, type SQL, sql } from "drizzle-orm"
+import { and, eq, sql } from "drizzle-orm"
 import type { Settled, Settlement } from "../../core/domain/Outcome.ts"
 import type { Run, RunState } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
@@ -10,6 +10,7 @@ import type { Expanding, Flows } from "./advance.ts"
 import type { Session } from "./Session.ts"
 import { runs } from "./schema.ts"
 import { at, build, prepare, type Row } from "./Statement.ts"
+import { makeWantedJobs } from "./wantedJobs.ts"
 
 // Settlements that change nothing but the run itself.
 type Transiting = Exclude<Settlement, Expanding | { kind: "succeeded" }>
@@ -48,30 +49,25 @@ export const makeClaim = (session: Session, flows: Flows) => {
     sql`select run_id from expansions indexed by expansions_deadline
       where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
   )
-  const claimWith = (startAcknowledged: SQL<number>) =>
-    prepare(
-      database,
-      build
-        .update(runs)
-        .set({
-          state: "running",
-          node: at<string>("node"),
-          token: sql`${runs.token} + 1`,
-          attempt: sql`${runs.attempt} + 1`,
-          startedAt: at<number>("now"),
-          startAcknowledged,
-        })
-        .where(
-          sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
-            and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
-            and job in (select value from json_each(${at("jobs")}))
-            order by priority desc, due_at, id limit ${at("limit")})`,
-        )
-        .returning(),
-    )
-  const claimFrom = claimWith(at<number>("acknowledged"))
-  const claimExpanding = claimWith(
-    sql`${at("acknowledged")} and ${runs.job} not in (select value from json_each(${at("expanding")}))`,
+  const takeWanted = makeWantedJobs(database)
+  const claimFrom = prepare(
+    database,
+    build
+      .update(runs)
+      .set({
+        state: "running",
+        node: at<string>("node"),
+        token: sql`${runs.token} + 1`,
+        attempt: sql`${runs.attempt} + 1`,
+        startedAt: at<number>("now"),
+        startAcknowledged: sql<number>`${at("acknowledged")} and not (select expands from wanted_jobs where job = ${runs.job})`,
+      })
+      .where(
+        sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
+          and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
+          and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ${at("limit")})`,
+      )
+      .returning(),
   )
   const succeed = prepare(
     database,
@@ -129,9 +125,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
 
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
-    const { node, expanding = none } = wish
-    const lists = { jobs: textOf(wish.jobs), expanding: textOf(expanding) }
-    const statement = expanding.length > 0 ? claimExpanding : claimFrom
+    takeWanted(wish)
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
       promote(batchMax)
@@ -140,7 +134,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
         const limit = wish.limit - rows.length
         if (limit === 0) break
         const acknowledged = wish.acknowledged ? 1 : 0
-        rows.push(...statement.all({ node, now: now(), acknowledged, queue, ...lists, limit }))
+        rows.push(...claimFrom.all({ node: wish.node, now: now(), acknowledged, queue, limit }))
       }
       // RETURNING has no order of its own.
       rows.sort(
@@ -229,15 +223,4 @@ export const makeClaim = (session: Session, flows: Flows) => {
       return due.all({ from, until, limit }).map((row) => row["due_at"] as number)
     },
   }
-}
-
-// A node asks with the same list each time, and it may have thousands of jobs.
-const none: ReadonlyArray<string> = []
-const texts = new WeakMap<ReadonlyArray<string>, string>()
-const textOf = (jobs: ReadonlyArray<string>): string => {
-  const known = texts.get(jobs)
-  if (known !== undefined) return known
-  const made = JSON.stringify(jobs)
-  texts.set(jobs, made)
-  return made
 }

@@ -24,11 +24,21 @@ import { at, prepare } from "./Statement.ts"
 
 type Mark = Parameters<FlowStoreDriver["markStep"]>[0]
 
+interface StepRun {
+  readonly runId: string
+  readonly step: number
+}
+
 const unreached: StepView = { state: "blocked", runId: null, reason: null }
 
 /** The part of a store that answers for flows; `flows` moves them. */
 export const makeFlows = (session: Session, flows: Flows) => {
   const { database, now } = session
+  const stepRuns = prepare(
+    database,
+    sql`select id, parent_id, step from runs where id in (select value from json_each(${at("ids")}))
+      and parent_id is not null and step is not null`,
+  )
   const replayedBy = prepare(database, sql`select replayed_by from dead_letters where run_id = ${at("id")}`)
   const markReplayed = prepare(
     database,
@@ -47,21 +57,45 @@ export const makeFlows = (session: Session, flows: Flows) => {
       where expansion_id = ${at("id")} and step = ${at("step")}`,
   )
 
-  const inputsOf = (runId: string): ReadonlyArray<StepInputs> => {
-    const run = session.find(runId)?.run
-    if (run === undefined || run.parentId === null || run.step === null) return []
-    const flow = flows.get(run.parentId)
-    const parent = session.find(run.parentId)?.run
-    if (flow === undefined || parent === undefined || run.step >= flow.plan.graph.size) return []
+  /** What steps of one flow run may read: what is the same for many of them is read once. */
+  const inputsWithin = (parentId: string, steps: ReadonlyArray<StepRun>): ReadonlyArray<StepInputs> => {
+    const flow = flows.get(parentId)
+    const parent = session.find(parentId)?.run
+    if (flow === undefined || parent === undefined) return []
     const { graph } = flow.plan
-    const places = [...targetsOf(graph.needs, run.step)]
+    const inGraph = steps.filter(({ step }) => step < graph.size)
+    const places = [...new Set(inGraph.flatMap(({ step }) => [...targetsOf(graph.needs, step)]))]
     const results = new Map(flows.outputs.results(flow, places).map((each) => [each.step, each]))
-    const needs = places.map((place) => {
-      const { state, output } = results.get(place) ?? { ...unreached, output: null }
-      return { id: graph.ids[place] ?? "", state: flow.waits ? state : closedState(state), output }
-    })
-    const input = flows.inputOf(flow)
-    return [{ runId, input: input === undefined ? parent.input : input, needs }]
+    const needs = new Map(
+      places.map((place) => {
+        const { state, output } = results.get(place) ?? { ...unreached, output: null }
+        return [place, { id: graph.ids[place]!, state: flow.waits ? state : closedState(state), output }]
+      }),
+    )
+    const own = flows.inputOf(flow)
+    const input = own === undefined ? parent.input : own
+    return inGraph.map(({ runId, step }) => ({
+      runId,
+      input,
+      needs: Array.from(targetsOf(graph.needs, step), (place) => needs.get(place)!),
+    }))
+  }
+
+  const inputsOf = (runIds: ReadonlyArray<string>): ReadonlyArray<StepInputs> => {
+    const steps = new Map<string, Array<StepRun>>()
+    for (const row of stepRuns.all({ ids: JSON.stringify(runIds) })) {
+      const parentId = row["parent_id"] as string
+      const step = { runId: row["id"] as string, step: row["step"] as number }
+      const others = steps.get(parentId)
+      if (others === undefined) steps.set(parentId, [step])
+      else others.push(step)
+    }
+    const inputs = new Map(
+      [...steps]
+        .flatMap(([parentId, each]) => inputsWithin(parentId, each))
+        .map((each) => [each.runId, each]),
+    )
+    return runIds.flatMap((id) => inputs.get(id) ?? [])
   }
 
   const viewOf = (runId: string): FlowView | null => {
@@ -144,7 +178,7 @@ export const makeFlows = (session: Session, flows: Flows) => {
   return {
     stepInputs: (runIds: ReadonlyArray<string>): ReadonlyArray<StepInputs> => {
       checkBatch("runIds", runIds)
-      return session.transaction(() => runIds.flatMap(inputsOf), true)
+      return session.transaction(() => inputsOf(runIds), true)
     },
     flowOf: (runId: string): FlowView | null => session.transaction(() => viewOf(runId), true),
     rerunFlow: (runId: string, newId: string, from: RerunFrom): Rerun =>

@@ -49,20 +49,24 @@ export const makeReaders = (flows: ReadonlyMap<string, CheckedFlow>): Readers =>
     needs: async (flow, step, inputs) => {
       const { name } = flow.definition
       const given = new Map(inputs.needs.map((need) => [need.id, need]))
-      const needs: Record<string, unknown> = {}
-      const states: Record<string, StepState> = {}
+      const values: Array<readonly [string, unknown]> = []
+      const ends: Array<readonly [string, StepState]> = []
       for (const [key, id] of step.needs) {
-        const need = given.get(id)
-        const state = need?.state ?? "blocked"
-        const edge = `edge "${id}" -> "${step.id}" of flow "${name}"`
-        // Own fields, whatever the name: `__proto__` would set another object's.
+        const { state, output } = given.get(id) ?? { state: "blocked" as const, output: null }
+        const from = stepsOf.get(flow)?.get(id)
+        const kept = state === "succeeded" ? decodePayload(output) : undefined
+        // Most steps have no schema, and there is nothing to wait for.
         const value =
-          state === "succeeded"
-            ? await decode(edge, stepsOf.get(flow)?.get(id), decodePayload(need?.output ?? null))
-            : undefined
-        Object.defineProperty(needs, key, { value, enumerable: true })
-        Object.defineProperty(states, key, { value: state, enumerable: true })
+          state === "succeeded" &&
+          from !== undefined &&
+          (from.kind === "flow" || from.options.output !== undefined)
+            ? await decode(`edge "${id}" -> "${step.id}" of flow "${name}"`, from, kept)
+            : kept
+        values.push([key, value])
+        ends.push([key, state])
       }
+      // Own fields, whatever the name: to assign `__proto__` would set another object's.
+      const [needs, states] = [Object.fromEntries(values), Object.fromEntries(ends)]
       return { needs, states }
     },
     // The step of the output may have been skipped.

@@ -99,7 +99,8 @@ export const readEvidence = async (folder: string): Promise<Evidence> => {
   }
 }
 
-const pages =
+/** All rows that pages of them, newest first, lead through. */
+export const pages =
   <Row, Key>(page: (before: Key | undefined) => ReadonlyArray<Row> | Promise<ReadonlyArray<Row>>) =>
   async (keyOf: (row: Row) => Key): Promise<Array<Row>> => {
     const all: Array<Row> = []
