@@ -1,10 +1,10 @@
 // `uhrwerk dead ...`: dead letters, to read, to replay, to drop.
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
+import { quote } from "../../core/domain/TimeSpan.ts"
 import type { FlowView } from "../../core/ports/StoreDriver.ts"
 import { newId } from "./flowHands.ts"
 import { countsOf, graphOf, named } from "./flowView.ts"
-import { quote } from "../../core/domain/TimeSpan.ts"
-import { dateOf, isTable, printRows } from "./format.ts"
+import { dateOf, isTable, plain, printRows } from "./format.ts"
 import { type Command, limitOf, none, notFound, only, storeCommand } from "./open.ts"
 import { runCommands } from "./runs.ts"
 
@@ -54,7 +54,7 @@ export const deadCommands: Readonly<Record<string, Command>> = {
           : `Run ${id} is replayed as run ${answer.newRunId}; an engine on this store starts it within a second.`,
       )
       const flow = answer.result === "created" ? await store.flowOf(id) : null
-      if (flow?.expansion.kind === "flow") console.error(replayText(flow))
+      if (flow?.expansion.kind === "flow") console.error(plain(replayText(flow), 1000))
       console.log(answer.newRunId)
     },
   ),
@@ -67,13 +67,13 @@ export const deadCommands: Readonly<Record<string, Command>> = {
 
 /** What the replay of a flow run means for its steps. */
 const replayText = (flow: FlowView): string => {
-  const { run, steps, expansion } = flow
+  const { steps, expansion } = flow
   const { ids } = graphOf(expansion)
   const failed = steps.flatMap(({ state }, step) => (state === "failed" ? [quote(ids[step])] : []))
   const { succeeded = 0 } = countsOf(steps)
   const kept =
     succeeded === 0
       ? ""
-      : `, also the ${succeeded} that had succeeded. To keep their outputs, next time: uhrwerk flow rerun ${run.id} --from-failed`
+      : `, also the ${succeeded} that had succeeded. What keeps their outputs, in place of a replay: uhrwerk flow rerun RUN --from-failed`
   return `${failed.length === 0 ? "No step" : named(failed)} failed; all ${steps.length} steps run again${kept}`
 }

@@ -86,9 +86,8 @@ export const flowHands: Readonly<Record<string, Command>> = {
       if (answer === "unknown") throw notFound("flow run", id)
       if (answer === "ended") throw hasEnded(view, place, step)
       const [after] = await store.get([id])
-      console.error(
-        `${upperFirst(stepName(view.expansion, place))} counts as ${end}; what needs it goes on. See: uhrwerk flow show ${id}`,
-      )
+      const name = plain(upperFirst(stepName(view.expansion, place)))
+      console.error(`${name} counts as ${end}; what needs it goes on. See: uhrwerk flow show ${id}`)
       printAnswer(flags, { runId: id, step, end, state: after?.state ?? null }, `${plain(step)} ${end}`)
     },
   ),

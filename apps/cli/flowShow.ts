@@ -15,7 +15,7 @@ const stepsShown = 100
 /** The command. */
 export const flowShow: Command = storeCommand(
   "flow show RUN [--open] [--limit N]",
-  "a flow run: every step, why, how long; with --open what is open, then what failed, first",
+  "every step: state, why, how long; with --open what is at work, failed or waits first",
   async (store, args, flags) => {
     const id = only(args, "flow run's id")
     const limit = countOf("--limit", flags.limit, stepsShown, flowStepMax)
@@ -32,7 +32,7 @@ export const flowShow: Command = storeCommand(
       if (rows.length > 0) printRows({}, rows, columns)
       if (more > 0) console.log(`+${more} more: ${countsText(ordered.slice(limit)).replace(/^\d+: /, "")}`)
     } else printRows(flags, [{ ...valueOf(flow, why), steps: rows, more }], {})
-    const hint = flags.open === true ? "" : ", or --open for the open and failed ones first"
+    const hint = flags.open === true ? "" : ", or --open for those at work, failed and waiting first"
     if (more > 0) console.error(`More: --limit N, at most ${flowStepMax}${hint}`)
     if (next !== null) console.error(plain(next))
   },
@@ -118,30 +118,23 @@ const valueOf = ({ view, graph, rows }: ShownFlow, why: string): object => {
   }
 }
 
-/** What is under way, what waits, what failed, and the rest; each in its own order. */
+/** What is at work, what failed, what waits, and the rest; each in its own order. */
 const openFirst = (rows: ReadonlyArray<StepRow>): ReadonlyArray<StepRow> =>
   rows.toSorted((a, b) => urgency(a.state) - urgency(b.state))
 
 const urgency = (state: DrawState): number => {
-  switch (state) {
-    case "running":
-    case "retrying":
-      return 0
-    case "ready":
-    case "scheduled":
-    case "released":
-      return 1
-    case "blocked":
-      return 2
-    case "failed":
-    case "dead":
-      return 3
-    case "upstream_failed":
-      return 4
-    default:
-      return 5
-  }
+  const place = urgent.findIndex((states) => states.includes(state))
+  return place === -1 ? urgent.length : place
 }
+
+// Thousands may wait, or not run, because one failed.
+const urgent: ReadonlyArray<ReadonlyArray<DrawState>> = [
+  ["running", "retrying"],
+  ["ready", "scheduled", "released"],
+  ["failed"],
+  ["blocked"],
+  ["upstream_failed"],
+]
 
 /** The rows, those that have steps or items of their own with a summary of these. */
 const withItems = async (

@@ -24,9 +24,7 @@ export const jobLines = async (
   const known = new Set([...counts, ...schedules].map(({ job }) => job))
   const found = await flowNames(store, known, flags)
   const { names } = found
-  const lines = new Map(
-    names.map((job) => [job, { schedules: [] as Array<ScheduleRow>, counts: {} as Counts }]),
-  )
+  const lines = new Map(names.map((job) => [job, emptyLine(job, found.flows.has(job) ? "flow" : "job")]))
   for (const { job, state, count } of counts) {
     const line = lines.get(job)
     if (line !== undefined) line.counts[state] = count
@@ -35,15 +33,15 @@ export const jobLines = async (
   return {
     ...found,
     stepJobCount: [...known].filter((job) => found.stepJobs.has(job)).length,
-    lines: names.map((job) => ({
-      job,
-      kind: found.flows.has(job) ? "flow" : "job",
-      ...(lines.get(job) as { schedules: Array<ScheduleRow>; counts: Counts }),
-    })),
+    lines: [...lines.values()],
   }
 }
 
-type Counts = Partial<Record<RunState, number>>
+const emptyLine = (job: string, kind: JobLine["kind"]) => {
+  const counts: Partial<Record<RunState, number>> = {}
+  const schedules: Array<ScheduleRow> = []
+  return { job, kind, schedules, counts }
+}
 
 /** A column: how many runs are in one of these states. */
 export const totalOf =

@@ -79,10 +79,9 @@ describe("flow mark and flow cancel", () => {
     expect(shown.stdout).toMatch(
       /\n> {2}"the partner's file" +running .* so far +\S{36}\n\. {2}next +blocked .* waits for "the partner's file"\n/,
     )
-    const { code, stdout, stderr } = await at(
-      ...["flow", "mark", id, "the partner's file", "succeeded"],
-      ...["--reason", "they called", "--step-output", '{"rows":3}'],
-    )
+    const given = ["--reason", "they called", "--step-output", '{"rows":3}']
+    const mark = ["flow", "mark", id, "the partner's file", "succeeded", ...given]
+    const { code, stdout, stderr } = await at(...mark)
     expect([code, stdout]).toEqual([0, "the partner's file succeeded\n"])
     expect(stderr).toContain("counts as succeeded; what needs it goes on")
     expect(await project.ended(id)).toMatchObject({ state: "succeeded", output: '{"rows":3}' })

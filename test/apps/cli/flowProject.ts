@@ -9,11 +9,12 @@ import { type RunningEngine, startProject } from "../../../apps/sdk/engine.ts"
 import { isFinal, type Run } from "../../../core/domain/Run.ts"
 import { inProcess, moduleUrl } from "./cli.ts"
 
-const config = `import * as Schema from ${JSON.stringify(import.meta.resolve("effect/Schema"))}
-import { defineConfig, flow, job, NonRetryable } from ${JSON.stringify(moduleUrl("apps/sdk/mod.ts"))}
+const config = `import { defineConfig, flow, job, NonRetryable } from ${JSON.stringify(moduleUrl("apps/sdk/mod.ts"))}
 const once = { max: 1 }
 const inner = flow("inner", {}, (f) => f.step("one", { run: () => 1 }))
-const etl = flow("etl", { input: Schema.UndefinedOr(Schema.Struct({ day: Schema.Number })) }, (f) => {
+const validate = (value) => value === undefined || typeof value.day === "number" ? { value } : { issues: [{ message: "the day is no number" }] }
+const input = { "~standard": { version: 1, vendor: "test", validate } }
+const etl = flow("etl", { input }, (f) => {
   const extract = f.step("extract", { run: () => [1, 2, 3] })
   const check = f.step("check", { needs: { extract }, allowFailure: true, retry: once, run: () => { throw new Error("no country") } })
   const files = f.map("files", { needs: { extract }, over: ({ extract }) => extract, run: (n) => n * 2 })

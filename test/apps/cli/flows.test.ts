@@ -195,7 +195,7 @@ describe("other commands", () => {
     expect((await at("dead", "show", id)).stdout).toContain('"load" failed: NonRetryable')
     const { stdout, stderr } = await at("dead", "replay", id)
     expect(stderr).toContain('"check", "load" failed; all 9 steps run again, also the 4 that had succeeded')
-    expect(stderr).toContain(`next time: uhrwerk flow rerun ${id} --from-failed`)
+    expect(stderr).toContain("in place of a replay: uhrwerk flow rerun RUN --from-failed")
     await project.ended(stdout.trim())
   })
 
