@@ -2,11 +2,11 @@
 import { type Flow, flow, type Step } from "../../apps/sdk/mod.ts"
 
 /** In which ways the steps need one another. */
-export const shapeNames = ["chain", "layers", "mesh"] as const
+export const shapeNames = ["chain", "layers", "mesh", "fan"] as const
 
 /**
- * `chain`: each step needs the one before it. The others are layers of 100: in `layers` a step needs three of the layer
- * before, in `mesh` all of them.
+ * `chain`: each step needs the one before it. `layers` and `mesh` are layers of 100, where a step needs three of the
+ * layer before, or all of them. `fan`: all need the first, and the last needs all.
  */
 export type ShapeName = (typeof shapeNames)[number]
 
@@ -19,15 +19,19 @@ export const shaped = (shape: ShapeName, size: number, onStep: () => void): Flow
   return flow(name, {}, (f) => {
     const steps: Array<Step<unknown>> = []
     for (let place = 0; place < size; place++) {
-      const needs = Object.fromEntries(needsOf(shape, place).map((need) => [`s${need}`, steps[need]!]))
+      const needs = Object.fromEntries(needsOf(shape, size, place).map((need) => [`s${need}`, steps[need]!]))
       steps.push(f.step(`s${place}`, { needs, run: onStep }))
     }
     return steps.at(-1)
   })
 }
 
-const needsOf = (shape: ShapeName, place: number): ReadonlyArray<number> => {
+const needsOf = (shape: ShapeName, size: number, place: number): ReadonlyArray<number> => {
   if (shape === "chain") return place === 0 ? [] : [place - 1]
+  if (shape === "fan") {
+    if (place === 0) return []
+    return place < size - 1 ? [0] : Array.from({ length: size - 1 }, (_, each) => each)
+  }
   if (place < width) return []
   const before = place - (place % width) - width
   if (shape === "mesh") return Array.from({ length: width }, (_, column) => before + column)
@@ -35,8 +39,8 @@ const needsOf = (shape: ShapeName, place: number): ReadonlyArray<number> => {
 }
 
 /** How many needs the steps of the shape have together. */
-export const edgesOf = (shape: ShapeName, size: number): number =>
-  Array.from({ length: size }, (_, place) => needsOf(shape, place).length).reduce(
-    (sum, count) => sum + count,
-    0,
-  )
+export const edgesOf = (shape: ShapeName, size: number): number => {
+  let count = 0
+  for (let place = 0; place < size; place++) count += needsOf(shape, size, place).length
+  return count
+}

@@ -5,6 +5,7 @@ import { promisify } from "node:util"
 import { describe, expect, test } from "vitest"
 import { type Cost, costOf } from "../../benchmarks/flow/measure.ts"
 import { aimsOf, type Report } from "../../benchmarks/flow/report.ts"
+import { edgesOf, shapeNames } from "../../benchmarks/flow/shapes.ts"
 
 const main = fileURLToPath(new URL("../../benchmarks/main.ts", import.meta.url))
 
@@ -19,6 +20,7 @@ const run = async (...args: ReadonlyArray<string>): Promise<{ code: number; out:
   }
 }
 
+const tiny = "--small 110 --large 220 --rounds 1 --only mesh --only fan".split(" ")
 const turns = { p50Millis: expect.any(Number), p99Millis: expect.any(Number), maxMillis: expect.any(Number) }
 const cost = (steps: number, edges: number) => ({
   steps,
@@ -37,7 +39,7 @@ const ratio = { steps: 2, wall: expect.any(Number), cpu: expect.any(Number) }
 
 describe("benchmarks > flow", () => {
   test("a tiny run reports every figure, and every step ran once", { timeout: 120_000 }, async () => {
-    const { code, out, err } = await run("flow", "--json", ..."--small 110 --large 220 --rounds 1".split(" "))
+    const { code, out, err } = await run("flow", "--json", ...tiny)
     expect(code, `${err}\n${out}`).toBe(0)
     const report = JSON.parse(out) as Report
     expect(report.environment).toMatchObject({
@@ -46,12 +48,21 @@ describe("benchmarks > flow", () => {
       loadAfter: [expect.any(Number), expect.any(Number), expect.any(Number)],
     })
     expect(report.figures).toEqual([
-      { shape: "chain", small: cost(110, 109), large: cost(220, 219), ratio },
-      { shape: "layers", small: cost(110, 30), large: cost(220, 360), ratio },
       { shape: "mesh", small: cost(110, 1000), large: cost(220, 12_000), ratio },
+      { shape: "fan", small: cost(110, 217), large: cost(220, 437), ratio },
     ])
-    expect(report.aims).toHaveLength(9)
+    expect(report.aims).toHaveLength(5)
     expect(report.troubles).toEqual([])
+  })
+
+  test("the shapes have the needs that they are named for", () => {
+    const edges = shapeNames.map((shape) => [1000, 10_000].map((size) => edgesOf(shape, size)))
+    expect(edges).toEqual([
+      [999, 9999],
+      [2700, 29_700],
+      [90_000, 990_000],
+      [1997, 19_997],
+    ])
   })
 
   test("the best of the rounds counts, and an aim is met at its bound and missed beyond it", () => {

@@ -60,11 +60,12 @@ const survive = async (
 
     const evidence = await readFlowEvidence(folder)
     const { runs, views, lines, letters } = evidence
-    const starts = lines.filter(({ kind }) => kind === "start").length
-    const again = starts - new Set(lines.flatMap((line) => (line.kind === "start" ? line.id : []))).size
+    const returned = lines.filter(({ kind }) => kind === "end").map(({ id }) => id)
+    // Done, and done again, as the kill came before it was recorded.
+    const again = returned.length - new Set(returned).size
     console.log(
       `${runtime}, seed ${seed}: killed at ${moments.join("; ")}; ${sent.length} flow runs, ${views.length} expanded, ` +
-        `${runs.length} runs, ${starts} starts, ${again} of them repeated, ${letters.length} letters`,
+        `${runs.length} runs, ${returned.length} times a step returned, ${again} of them again, ${letters.length} letters`,
     )
     expect(checkFlows(evidence)).toEqual([])
     // The checks had something to look at.

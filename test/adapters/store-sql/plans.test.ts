@@ -290,6 +290,43 @@ describe("the index that is made for it is used", () => {
     }
   })
 
+  test("a list of jobs that the store knows is not read again, however long it is", async () => {
+    const jobs = ["none", "neither"]
+    const first = await plansOf(() => store.claim({ ...claim, jobs }))
+    expect(first.filter((line) => line.includes("json_each"))).not.toEqual([])
+    for (const known of [jobs, [...jobs]]) {
+      const again = await plansOf(() => store.claim({ ...claim, jobs: known }))
+      expect(again.filter((line) => line.includes("json_each"))).toEqual([])
+      expect(again.join("\n")).toContain("wanted_jobs_1 FOR IN-OPERATOR")
+    }
+    await store.enqueue([newRun(500, { job: "neither" }), newRun(501, { job: "late" })])
+    expect(await store.claim({ ...claim, jobs: ["late"] })).toMatchObject([{ job: "late" }])
+    expect(await store.claim({ ...claim, jobs })).toMatchObject([{ job: "neither" }])
+  })
+
+  test("what many steps of a flow run need is read once for all of them", async () => {
+    const names = Array.from({ length: 50 }, (_, index) => `n${index}`)
+    const steps = [
+      ...names.map((id) => ({ id, needs: [], ...plan, job: "wide step" })),
+      ...names.map((id) => ({ id: `${id}-behind`, needs: names, ...plan })),
+    ]
+    const id = runId(400)
+    await store.enqueue([newRun(400, { job: "wide" })])
+    await store.claim({ ...claim, jobs: ["wide"] })
+    const wide = { ...expansion, definition: { ...expansion.definition, name: "wide", steps, output: null } }
+    await store.settle([{ id, token: 1, kind: "expanded", expansion: wide, retryInMillis: null }])
+    const held = await store.claim({ ...claim, jobs: ["wide step"], limit: 50 })
+    await store.settle(
+      held.map((run) => ({ id: run.id, token: 1, kind: "succeeded", output: `"${run.step}"` })),
+    )
+    executed = []
+    const inputs = await store.stepInputs(names.map((_, index) => stepRunId(id, 50 + index, 1)))
+    expect(executed.length).toBeLessThan(8)
+    expect(inputs).toHaveLength(50)
+    for (const { needs } of inputs)
+      expect(needs).toEqual(names.map((name, at) => ({ id: name, state: "succeeded", output: `"${at}"` })))
+  })
+
   test("no index is there that no operation uses", async () => {
     const indexes = database
       .prepare("select name from sqlite_schema where type = 'index' and sql is not null")
