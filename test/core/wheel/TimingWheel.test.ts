@@ -23,18 +23,19 @@ const mulberry32 = (seed: number): (() => number) => {
 interface Internals {
   lists: {
     records: Int32Array
-    payloads: Int32Array
     occupied: Int32Array
-    summary: Int32Array
     capacity: number
     used: number
     freeHead: number
-    first(slot: number): number
+    next(slot: number): number
+    append(index: number, slot: number): void
+    drop(index: number): void
   }
   far: { size: number; ticks: Float64Array; indices: Int32Array }
 }
 const inside = (wheel: TimingWheel): Internals => wheel as unknown as Internals
 const SLOTS = 8192
+const WORDS = 5
 
 // The message is a function: built for each of a few million checks, the texts would be most of the run time.
 const ensure = (holds: boolean, message: () => string): void => {
@@ -44,40 +45,40 @@ const ensure = (holds: boolean, message: () => string): void => {
 /** Throws unless lists, bitmaps, far heap and free list agree with each other and with `size`. */
 const checkBookkeeping = (wheel: TimingWheel): void => {
   const { lists, far } = inside(wheel)
-  const { records, occupied, summary } = lists
+  const { records, occupied } = lists
   let listed = 0
   for (let slot = 0; slot < SLOTS; slot++) {
     const isMarked = ((occupied[slot >> 5]! >>> (slot & 31)) & 1) === 1
-    if (!isMarked && records[slot * 4] === slot && records[slot * 4 + 1] === slot) continue
-    ensure(isMarked === (records[slot * 4] !== slot), () => `slot ${slot}: bitmap and list disagree`)
+    if (!isMarked && records[slot * WORDS] === slot && records[slot * WORDS + 1] === slot) continue
+    ensure(isMarked === (records[slot * WORDS] !== slot), () => `slot ${slot}: bitmap and list disagree`)
     let previous = slot
-    for (let index = records[slot * 4]!; index !== slot; index = records[index * 4]!) {
-      ensure(records[index * 4 + 1] === previous, () => `record ${index}: prev and next disagree`)
-      ensure(records[index * 4 + 3]! > 0, () => `record ${index}: listed but free`)
+    for (let index = records[slot * WORDS]!; index !== slot; index = records[index * WORDS]!) {
+      ensure(records[index * WORDS + 1] === previous, () => `record ${index}: prev and next disagree`)
+      ensure(records[index * WORDS + 3]! > 0, () => `record ${index}: listed but free`)
       previous = index
       listed++
     }
-    ensure(records[slot * 4 + 1] === previous, () => `slot ${slot}: tail is not the last record`)
+    ensure(records[slot * WORDS + 1] === previous, () => `slot ${slot}: tail is not the last record`)
   }
-  for (let word = 0; word < occupied.length; word++) {
-    const isMarked = ((summary[word >> 5]! >>> (word & 31)) & 1) === 1
+  for (let word = 0; word < SLOTS / 32; word++) {
+    const isMarked = ((occupied[SLOTS / 32 + (word >> 5)]! >>> (word & 31)) & 1) === 1
     ensure(isMarked === (occupied[word] !== 0), () => `bitmap word ${word}: summary disagrees`)
   }
   for (let position = 0; position < far.size; position++) {
     const index = far.indices[position]!
     ensure(
-      records[index * 4] === position && records[index * 4 + 1] === -1,
+      records[index * WORDS] === position && records[index * WORDS + 1] === -1,
       () => `record ${index}: lost its far position`,
     )
-    ensure(records[index * 4 + 3]! > 0, () => `record ${index}: far but free`)
+    ensure(records[index * WORDS + 3]! > 0, () => `record ${index}: far but free`)
     ensure(
       far.ticks[(position - 1) >> 1]! <= far.ticks[position]! || position === 0,
       () => "far heap out of order",
     )
   }
   let free = 0
-  for (let index = lists.freeHead; index !== -1; index = records[index * 4]!) {
-    ensure(records[index * 4 + 3]! <= 0, () => `record ${index}: free but live`)
+  for (let index = lists.freeHead; index !== -1; index = records[index * WORDS]!) {
+    ensure(records[index * WORDS + 3]! <= 0, () => `record ${index}: free but live`)
     free++
   }
   ensure(
@@ -596,14 +597,14 @@ describe("handles", () => {
     expect(drain(wheel, 10)).toEqual(["1@5"])
   })
 
-  test("at the end of its 2^29 - 1 generations a record starts over, its handles stay safe integers and single", () => {
+  test("at the end of its 2^28 generations a record starts over, its handles stay safe integers and single", () => {
     const wheel = new TimingWheel({ capacity: 1 })
     const first = wheel.schedule(5, 1)
     wheel.cancel(first)
-    inside(wheel).lists.records[SLOTS * 4 + 3] = -(2 ** 29 - 2)
+    inside(wheel).lists.records[SLOTS * WORDS + 3] = -(2 ** 28 - 1)
     const last = wheel.schedule(5, 2)
     expect(Number.isSafeInteger(last)).toBe(true)
-    expect(Math.floor(last / 2 ** 24)).toBe(2 ** 29 - 1)
+    expect(Math.floor(last / 2 ** 24)).toBe(2 ** 28)
     expect(wheel.cancel(first)).toBe(false)
     expect(wheel.cancel(last)).toBe(true)
     const again = wheel.schedule(5, 3)
@@ -767,7 +768,7 @@ describe("prepare", () => {
     const { lists } = inside(wheel)
     const block = 2_048 + ((SPAN_START >>> 10) & 2_047)
     const span = 4_096 + (SPAN_START >>> 20)
-    expect([lists.first(block), lists.first(span)]).toEqual([block, span])
+    expect([lists.next(block), lists.next(span)]).toEqual([block, span])
     wheel.schedule(SPAN_START + 1, -1)
     // Down two levels, one a call, and then there is nothing left.
     expect([wheel.prepare(9), wheel.prepare(9), wheel.prepare(9)]).toEqual([1, 1, 0])
