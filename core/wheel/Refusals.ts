@@ -1,6 +1,16 @@
 // What a timing wheel refuses, and in which words; apart from it, so that its own functions stay short enough to be
 // compiled into their callers.
 
+import { LIVE_MAX } from "./SlotLists.ts"
+
+/** Whether a wheel can start with room for so many entries. */
+export const isCapacity = (capacity: number): boolean =>
+  Number.isInteger(capacity) && capacity >= 1 && capacity <= LIVE_MAX
+
+/** A capacity that is none. */
+export const badCapacity = (capacity: number): RangeError =>
+  new RangeError(`Cannot make a wheel of capacity "${capacity}": not in 1 to ${LIVE_MAX}`)
+
 /** Whether a number can be a tick. */
 export const isTick = (tick: number): boolean => Number.isSafeInteger(tick) && tick >= 0
 

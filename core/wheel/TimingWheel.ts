@@ -15,9 +15,9 @@ import {
   startOfSpan,
   WINDOW,
 } from "./Levels.ts"
-import { badAdvance, badEntry, badTick, isTick } from "./Refusals.ts"
-import { firstDue, nextStart, tickOf } from "./Search.ts"
-import { LIVE_MAX, NONE, SlotLists, SLOTS } from "./SlotLists.ts"
+import { badAdvance, badCapacity, badEntry, badTick, isCapacity, isTick } from "./Refusals.ts"
+import { distanceTo, nextOccupied, soonestIn, tickOf } from "./Search.ts"
+import { NONE, SlotLists, SLOTS } from "./SlotLists.ts"
 
 /** What `advance` calls for each entry, with the tick it was due at; make it one long-lived function. */
 export type Visit = (payload: number, tick: number) => void
@@ -44,9 +44,7 @@ export class TimingWheel {
   constructor(options: { now?: number; capacity?: number; arena?: Arena } = {}) {
     const { now = 0, capacity = 1024, arena = makeCopyingArena() } = options
     if (!isTick(now)) throw badTick("start at", now)
-    if (!Number.isInteger(capacity) || capacity < 1 || capacity > LIVE_MAX) {
-      throw new RangeError(`Cannot make a wheel of capacity "${capacity}": not in 1 to ${LIVE_MAX}`)
-    }
+    if (!isCapacity(capacity)) throw badCapacity(capacity)
     const lists = new SlotLists(capacity, arena)
     this.lists = lists
     this.far = new FarHeap((index, position) => lists.setFarPosition(index, position))
@@ -129,16 +127,32 @@ export class TimingWheel {
     }
     this.checkIdle("advance")
     if (target < this.current) return 0
+    const { lists } = this
+    const firedMax = Math.min(limit, UNLIMITED)
     let fired = 0
-    let movesLeft = movesMax
+    let movesLeft = Math.min(movesMax, UNLIMITED)
     for (;;) {
-      const due = firstDue(this.lists, this.current)
-      const next = due !== NONE ? due : this.next(false)
-      if (next > target) break
-      if (fired >= limit) return fired
-      if (due !== NONE) fired += this.fireSlot(due, visit, limit - fired)
-      else if (movesLeft > 0) movesLeft -= this.enter(next, movesLeft)
-      else return fired
+      const own = level0Slot(this.current)
+      const slot = lists.firstInBank(own)
+      if (slot !== NONE) {
+        const tick = this.current + (slot - own)
+        if (tick > target) break
+        if (fired >= firedMax) return fired
+        this.current = tick
+        fired += this.fireSlot(slot, visit, firedMax - fired)
+        // The usual end for who follows `nextAt`: a visit cannot have armed anything for this tick.
+        if (tick === target && lists.isEmpty(slot)) return fired
+      } else {
+        const list = nextOccupied(lists, this.current | 0)
+        const start =
+          list === NONE ? startOfSpan(this.far.tickMin) : this.current + distanceTo(list, this.current | 0)
+        if (start > target) break
+        if (fired >= firedMax || movesLeft <= 0) return fired
+        // From the tick before it, what is in the way is what `prepare` moves.
+        this.current = start - 1
+        movesLeft -= this.clearWay(movesLeft)
+        if (movesLeft > 0) this.current = start
+      }
     }
     this.current = target
     this.widen(movesLeft)
@@ -162,8 +176,12 @@ export class TimingWheel {
    * now's block and where an entry is alone in its block or span; otherwise it may be the start of these.
    */
   nextAt(): number {
-    const due = firstDue(this.lists, this.current)
-    return due !== NONE ? due : this.next(true)
+    const { lists, current } = this
+    const own = level0Slot(current)
+    const due = lists.firstInBank(own)
+    if (due !== NONE) return current + (due - own)
+    const slot = nextOccupied(lists, current | 0)
+    return slot === NONE ? this.far.tickMin : soonestIn(lists, slot, current)
   }
 
   /** Calls `f` for every entry, in no order; `f` may cancel, and what it arms may be met or not. */
@@ -234,23 +252,14 @@ export class TimingWheel {
     return tickOf(this.lists, index, this.current)
   }
 
-  /** Given that now's block is empty: where `advance` has to go next, and with `isExact` what it may sleep until. */
-  private next(isExact: boolean): number {
-    const start = nextStart(this.lists, this.current, isExact)
-    if (start !== Infinity || this.far.size === 0) return start
-    return isExact ? this.far.tickMin : startOfSpan(this.far.tickMin)
-  }
-
-  /** Enters the block that starts at `start`, before which nothing is due, or does `budget` moves towards it. */
-  private enter(start: number, budget: number): number {
-    // From the tick before it, the lists that must be empty first are those that `prepare` works on.
-    this.current = start - 1
+  /** Does up to `budget` of the moves that must come before the tick after now, which opens a block. */
+  private clearWay(budget: number): number {
+    const start = this.current + 1
+    if (startOfSpan(start) !== start) return this.moveDown(level1Slot(start), budget)
     let moved = this.widen(budget)
     // The higher level first: what it brings must line up behind the older entries of the level below.
-    if (startOfSpan(start) === start) moved += this.moveDown(level2Slot(start), budget - moved)
-    moved += this.moveDown(level1Slot(start), budget - moved)
-    if (moved < budget) this.current = start
-    return moved
+    moved += this.moveDown(level2Slot(start), budget - moved)
+    return moved + this.moveDown(level1Slot(start), budget - moved)
   }
 
   /**
@@ -290,11 +299,9 @@ export class TimingWheel {
     return moved
   }
 
-  private fireSlot(tick: number, visit: Visit, limit: number): number {
-    const lists = this.lists
-    const slot = level0Slot(tick)
+  private fireSlot(slot: number, visit: Visit, limit: number): number {
+    const { lists, current } = this
     let fired = 0
-    this.current = tick
     this.firing = true
     try {
       // The head is read anew each time: the visit before may have cancelled it.
@@ -302,7 +309,7 @@ export class TimingWheel {
         const index = lists.next(slot)
         lists.drop(index)
         fired++
-        visit(lists.payloadOf(index), tick)
+        visit(lists.payloadOf(index), current)
       }
     } finally {
       this.firing = false
@@ -314,6 +321,9 @@ export class TimingWheel {
     if (this.firing) throw new Error(`Cannot ${action} the wheel: a visit is running`)
   }
 }
+
+// "No limit" as a number that V8 keeps in a register: an infinite one would be an object for each call.
+const UNLIMITED = 2 ** 31 - 1
 
 // 4096 spans after the start of now's span, and no more than there are ticks.
 const endOfWindow = (now: number): number => Math.min(startOfSpan(now) + WINDOW, 2 ** 53)
