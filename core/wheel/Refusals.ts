@@ -31,3 +31,7 @@ export const badEntry = (tick: number, payload: number): RangeError =>
   isTick(tick)
     ? new RangeError(`Cannot schedule payload "${payload}": not an int32`)
     : badTick("schedule at", tick)
+
+/** A call that a visit must not make. */
+export const badMoment = (action: string): Error =>
+  new Error(`Cannot ${action} the wheel: a visit is running`)

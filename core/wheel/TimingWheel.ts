@@ -6,6 +6,7 @@ import { type Arena, makeCopyingArena } from "./Arena.ts"
 import { FarHeap } from "./FarHeap.ts"
 import {
   BLOCK,
+  endOfWindow,
   LEVEL_2,
   level0Slot,
   level1Slot,
@@ -13,9 +14,8 @@ import {
   slotOf,
   SPAN,
   startOfSpan,
-  WINDOW,
 } from "./Levels.ts"
-import { badAdvance, badCapacity, badEntry, badTick, isCapacity, isTick } from "./Refusals.ts"
+import { badAdvance, badCapacity, badEntry, badMoment, badTick, isCapacity, isTick } from "./Refusals.ts"
 import { distanceTo, nextOccupied, soonestIn, tickOf } from "./Search.ts"
 import { NONE, SlotLists, SLOTS } from "./SlotLists.ts"
 
@@ -34,7 +34,7 @@ export class TimingWheel {
   private readonly lists: SlotLists
   private readonly far: FarHeap
   private current = 0
-  private windowEnd = WINDOW // what is armed for this tick or later is far
+  private windowEnd = 0 // what is armed for this tick or later is far
   private firing = false
 
   /**
@@ -108,7 +108,7 @@ export class TimingWheel {
     if (index === NONE) return false
     if (this.lists.isFar(index)) this.far.remove(this.lists.farPositionOf(index))
     else this.lists.unlink(index)
-    this.file(index, tick > this.current ? tick : this.soonest())
+    this.file(index, tick)
     return true
   }
 
@@ -125,7 +125,7 @@ export class TimingWheel {
     if (!Number.isSafeInteger(target) || !(limit >= 0) || !(movesMax >= 0)) {
       throw badAdvance(target, limit, movesMax)
     }
-    this.checkIdle("advance")
+    if (this.firing) throw badMoment("advance")
     if (target < this.current) return 0
     const { lists } = this
     const firedMax = Math.min(limit, UNLIMITED)
@@ -140,8 +140,8 @@ export class TimingWheel {
         if (fired >= firedMax) return fired
         this.current = tick
         fired += this.fireSlot(slot, visit, firedMax - fired)
-        // The usual end for who follows `nextAt`: a visit cannot have armed anything for this tick.
-        if (tick === target && lists.isEmpty(slot)) return fired
+        // The usual end for who follows `nextAt`: no visit can have armed anything for this tick.
+        if (tick === target) return fired
       } else {
         const list = nextOccupied(lists, this.current | 0)
         const start =
@@ -205,7 +205,7 @@ export class TimingWheel {
    */
   rebase(newNow: number): void {
     if (!isTick(newNow)) throw badTick("rebase to", newNow)
-    this.checkIdle("rebase")
+    if (this.firing) throw badMoment("rebase")
     if (newNow > this.current) throw new RangeError(`Cannot rebase to "${newNow}": now is "${this.current}"`)
     // The far heap stays as it is: from an earlier now its ticks are farther still, and no slot holds any of them.
     const indices = new Int32Array(this.lists.size - this.far.size)
@@ -224,15 +224,10 @@ export class TimingWheel {
     indices.forEach((index, i) => this.file(index, ticks[i] as number))
   }
 
-  /** The tick of what is armed for now or earlier. */
-  private soonest(): number {
-    return this.firing ? this.current + 1 : this.current
-  }
-
   private scheduleOther(tick: number, payload: number): number {
     if (!isTick(tick) || (payload | 0) !== payload) throw badEntry(tick, payload)
     const index = this.lists.acquire(payload)
-    this.file(index, tick > this.current ? tick : this.soonest())
+    this.file(index, tick)
     return this.lists.handleOf(index)
   }
 
@@ -242,9 +237,10 @@ export class TimingWheel {
   }
 
   private file(index: number, tick: number): void {
-    if (tick >= this.windowEnd) return this.far.push(tick, index)
-    this.lists.setDue(index, tick)
-    this.lists.append(index, slotOf(tick, this.current))
+    const due = tick > this.current ? tick : this.current + (this.firing ? 1 : 0)
+    if (due >= this.windowEnd) return this.far.push(due, index)
+    this.lists.setDue(index, due)
+    this.lists.append(index, slotOf(due, this.current))
   }
 
   private tickOf(index: number): number {
@@ -316,14 +312,7 @@ export class TimingWheel {
     }
     return fired
   }
-
-  private checkIdle(action: string): void {
-    if (this.firing) throw new Error(`Cannot ${action} the wheel: a visit is running`)
-  }
 }
 
-// "No limit" as a number that V8 keeps in a register: an infinite one would be an object for each call.
+// "No limit" as a small integer: an infinite one would be an object on V8's heap for each call.
 const UNLIMITED = 2 ** 31 - 1
-
-// 4096 spans after the start of now's span, and no more than there are ticks.
-const endOfWindow = (now: number): number => Math.min(startOfSpan(now) + WINDOW, 2 ** 53)
