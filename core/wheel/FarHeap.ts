@@ -27,6 +27,11 @@ export class FarHeap {
     return this.length
   }
 
+  /** The storage in bytes, used or not. */
+  get bytes(): number {
+    return this.ticks.byteLength + this.sequences.byteLength + this.indices.byteLength
+  }
+
   /** The earliest tick in the heap; Infinity if the heap is empty. */
   get tickMin(): number {
     return this.length === 0 ? Infinity : this.ticks[0]!

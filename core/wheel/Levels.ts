@@ -30,3 +30,6 @@ export const level2Slot = (tick: number): number => LEVEL_2 + (tick >>> 20)
 
 export const startOfBlock = (tick: number): number => tick - (tick & (BLOCK - 1))
 export const startOfSpan = (tick: number): number => tick - (tick & (SPAN - 1))
+
+/** 4096 spans after the start of now's span, and no more than there are ticks. */
+export const endOfWindow = (now: number): number => Math.min(startOfSpan(now) + WINDOW, 2 ** 53)

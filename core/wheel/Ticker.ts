@@ -18,7 +18,7 @@ export interface Ticker {
 // Looks at the clock at least this often: a suspended host or a stepped clock is noticed within it, and no host
 // timer comes near 2^31 ms, where all runtimes fire at once.
 const sleepMaxMillis = 30_000
-// Entries per turn of the event loop, so that a burst does not hold it.
+// Entries that are visited, and that are moved within the wheel, per turn of the event loop: no burst holds it.
 const turnMax = 1000
 // A clock that steps back by more than this has the wheel re-filed; less is waited out.
 const stepMillis = 1000
@@ -46,10 +46,12 @@ export const makeTicker = (options: {
       const now = clock()
       followBack(now)
       visiting = true
-      wheel.advance(now, options.visit, turnMax)
+      wheel.advance(now, options.visit, turnMax, turnMax)
       visiting = false
+      // What is due comes first; then, in turns, what the next block and span need, so that no burst is late for it.
+      const isBusy = wheel.nextAt() <= now || wheel.prepare(turnMax) > 0
       wakeAt = wheel.nextAt()
-      return wakeAt - now
+      return isBusy ? 0 : wakeAt - now
     })
     const loop = Effect.gen(function* () {
       while (true) {

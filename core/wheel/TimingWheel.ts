@@ -2,20 +2,22 @@
 // It knows no clock: its owner calls `advance` with the tick that has come, and sleeps until `nextAt`.
 // Promises: never early, equal ticks in the order of arming, O(1) schedule and cancel, no object per entry.
 // `Levels.ts` explains why three aligned levels keep that order; a far heap holds what lies beyond them.
+import { type Arena, makeCopyingArena } from "./Arena.ts"
 import { FarHeap } from "./FarHeap.ts"
 import {
   BLOCK,
+  endOfWindow,
   LEVEL_2,
   level0Slot,
   level1Slot,
   level2Slot,
   slotOf,
   SPAN,
-  startOfBlock,
   startOfSpan,
-  WINDOW,
 } from "./Levels.ts"
-import { LIVE_MAX, NONE, SlotLists, SLOTS } from "./SlotLists.ts"
+import { badAdvance, badCapacity, badEntry, badMoment, badTick, isCapacity, isTick } from "./Refusals.ts"
+import { distanceTo, nextOccupied, soonestIn, tickOf } from "./Search.ts"
+import { NONE, SlotLists, SLOTS } from "./SlotLists.ts"
 
 /** What `advance` calls for each entry, with the tick it was due at; make it one long-lived function. */
 export type Visit = (payload: number, tick: number) => void
@@ -32,20 +34,27 @@ export class TimingWheel {
   private readonly lists: SlotLists
   private readonly far: FarHeap
   private current = 0
-  private windowEnd = WINDOW // 4096 spans after the start of now's span; what lies behind is far
+  private windowEnd = 0 // what is armed for this tick or later is far
   private firing = false
 
-  /** Makes an empty wheel at `now` (default 0), with room for `capacity` entries (default 1024) until it grows. */
-  constructor(options: { now?: number; capacity?: number } = {}) {
-    const { now = 0, capacity = 1024 } = options
-    checkTick("start at", now)
-    if (!Number.isInteger(capacity) || capacity < 1 || capacity > LIVE_MAX) {
-      throw new RangeError(`Cannot make a wheel of capacity "${capacity}": not in 1 to ${LIVE_MAX}`)
-    }
-    const lists = new SlotLists(capacity)
+  /**
+   * Makes an empty wheel at `now` (default 0), with room for `capacity` entries (default 1024) until it grows, in
+   * memory from `arena` (default: arrays that are copied when they grow). Throws RangeError for a bad tick or capacity.
+   */
+  constructor(options: { now?: number; capacity?: number; arena?: Arena } = {}) {
+    const { now = 0, capacity = 1024, arena = makeCopyingArena() } = options
+    if (!isTick(now)) throw badTick("start at", now)
+    if (!isCapacity(capacity)) throw badCapacity(capacity)
+    const lists = new SlotLists(capacity, arena)
     this.lists = lists
     this.far = new FarHeap((index, position) => lists.setFarPosition(index, position))
-    this.setNow(now)
+    this.current = now
+    this.windowEnd = endOfWindow(now)
+  }
+
+  /** The size of its storage in bytes, used or not. */
+  get bytes(): number {
+    return this.lists.bytes + this.far.bytes
   }
 
   /** How many entries are armed. */
@@ -66,18 +75,25 @@ export class TimingWheel {
    * and when the wheel is full.
    */
   schedule(tick: number, payload: number): number {
-    checkTick("schedule at", tick)
-    if ((payload | 0) !== payload) throw new RangeError(`Cannot schedule payload "${payload}": not an int32`)
-    const index = this.lists.acquire(payload)
-    this.file(index, this.clampToNow(tick))
-    return this.lists.handleOf(index)
+    // Nearly all entries pass this one condition; what is refused, overdue or far is told apart elsewhere.
+    if (
+      tick > this.current &&
+      tick < this.windowEnd &&
+      Math.floor(tick) === tick &&
+      (payload | 0) === payload
+    ) {
+      return this.lists.add(payload, tick, slotOf(tick, this.current))
+    }
+    return this.scheduleOther(tick, payload)
   }
 
   /** Disarms an entry: true once, then false; false too for a handle that fired or was never given out. */
   cancel(handle: number): boolean {
-    const index = this.lists.find(handle)
+    const { lists } = this
+    const index = lists.find(handle)
     if (index === NONE) return false
-    this.drop(index)
+    if (lists.isFar(index)) this.dropFar(index)
+    else lists.drop(index)
     return true
   }
 
@@ -87,56 +103,85 @@ export class TimingWheel {
    * False, and nothing happens, where `cancel` would say false. The rules for `tick` are those of `schedule`.
    */
   reschedule(handle: number, tick: number): boolean {
-    checkTick("reschedule to", tick)
+    if (!isTick(tick)) throw badTick("reschedule to", tick)
     const index = this.lists.find(handle)
     if (index === NONE) return false
-    this.takeOut(index)
-    this.file(index, this.clampToNow(tick))
+    if (this.lists.isFar(index)) this.far.remove(this.lists.farPositionOf(index))
+    else this.lists.unlink(index)
+    this.file(index, tick)
     return true
   }
 
   /**
    * Fires what is due at or before `target`, by tick and then by order of arming, and returns how many entries fired.
    *
-   * At most `limit` do; when that many did, now may still be short of `target`, otherwise it is `target`. An entry
-   * is released before its visit, so a throw from `visit` loses that one only and the next call goes on behind it.
-   * A visit may schedule, cancel and reschedule anything, but not advance or rebase. A target before now does
-   * nothing. Throws RangeError for a target that is not a safe integer and a limit that is negative or NaN.
+   * At most `limit` do, and at most `movesMax` entries are moved to a lower level on the way; both default to no
+   * limit. When one is used up, now may still be short of `target`, and the next call goes on; otherwise now is
+   * `target`. An entry is released before its visit, so a throw from `visit` loses that one only. A visit may
+   * schedule, cancel and reschedule anything, but not advance or rebase. A target before now does nothing. Throws
+   * RangeError for a target that is not a safe integer and for limits that are negative or NaN.
    */
-  advance(target: number, visit: Visit, limit: number = Infinity): number {
-    if (!Number.isSafeInteger(target))
-      throw new RangeError(`Cannot advance to "${target}": not a safe integer`)
-    if (!(limit >= 0)) throw new RangeError(`Cannot advance with limit "${limit}": not a number from 0 up`)
-    this.checkIdle("advance")
-    if (target < this.current) return 0
-    let fired = 0
-    for (;;) {
-      const due = this.nextInBlock()
-      const next = due !== NONE ? due : this.nextBlock()
-      if (next > target) break
-      if (fired >= limit) return fired
-      if (due === NONE) this.enter(next)
-      else fired += this.fireSlot(due, visit, limit - fired)
+  advance(target: number, visit: Visit, limit: number = Infinity, movesMax: number = Infinity): number {
+    if (!Number.isSafeInteger(target) || !(limit >= 0) || !(movesMax >= 0)) {
+      throw badAdvance(target, limit, movesMax)
     }
-    this.setNow(target)
+    if (this.firing) throw badMoment("advance")
+    if (target < this.current) return 0
+    const { lists } = this
+    const firedMax = Math.min(limit, UNLIMITED)
+    let fired = 0
+    let movesLeft = Math.min(movesMax, UNLIMITED)
+    for (;;) {
+      const own = level0Slot(this.current)
+      const slot = lists.firstInBank(own)
+      if (slot !== NONE) {
+        const tick = this.current + (slot - own)
+        if (tick > target) break
+        if (fired >= firedMax) return fired
+        this.current = tick
+        fired += this.fireSlot(slot, visit, firedMax - fired)
+        // The usual end for who follows `nextAt`: no visit can have armed anything for this tick.
+        if (tick === target) return fired
+      } else {
+        const list = nextOccupied(lists, this.current | 0)
+        const start =
+          list === NONE ? startOfSpan(this.far.tickMin) : this.current + distanceTo(list, this.current | 0)
+        if (start > target) break
+        if (fired >= firedMax || movesLeft <= 0) return fired
+        // From the tick before it, what is in the way is what `prepare` moves.
+        this.current = start - 1
+        movesLeft -= this.clearWay(movesLeft)
+        if (movesLeft > 0) this.current = start
+      }
+    }
+    this.current = target
+    this.widen(movesLeft)
     return fired
   }
 
   /**
    * Does, in idle time, up to `budget` of the moves that entering the next block and span will need.
    *
-   * Returns how many it did; zero means that nothing is left. No order and no tick changes, only how long a later
-   * `advance` may take.
+   * Returns how many it did; zero means that nothing is left. No order and no tick changes, only how many moves a
+   * later `advance` has to do.
    */
   prepare(budget: number): number {
-    const moved = this.moveDown(level1Slot(this.current + BLOCK), budget)
+    let moved = this.widen(budget)
+    moved += this.moveDown(level1Slot(this.current + BLOCK), budget - moved)
     return moved + this.moveDown(level2Slot(this.current + SPAN), budget - moved)
   }
 
-  /** The tick to sleep until: the earliest entry's, or the start of its block or span; Infinity only if empty. */
+  /**
+   * The tick to sleep until: never later than the earliest entry's, and Infinity only if empty. It is exact within
+   * now's block and where an entry is alone in its block or span; otherwise it may be the start of these.
+   */
   nextAt(): number {
-    const due = this.nextInBlock()
-    return due !== NONE ? due : this.nextBlock()
+    const { lists, current } = this
+    const own = level0Slot(current)
+    const due = lists.firstInBank(own)
+    if (due !== NONE) return current + (due - own)
+    const slot = nextOccupied(lists, current | 0)
+    return slot === NONE ? this.far.tickMin : soonestIn(lists, slot, current)
   }
 
   /** Calls `f` for every entry, in no order; `f` may cancel, and what it arms may be met or not. */
@@ -149,7 +194,7 @@ export class TimingWheel {
 
   /** Disarms every entry; now stays, and no handle given out before is valid any more. */
   clear(): void {
-    for (let index = SLOTS; index < this.lists.end; index++) if (this.lists.isLive(index)) this.drop(index)
+    this.forEach((_payload, _tick, handle) => this.cancel(handle))
   }
 
   /**
@@ -159,8 +204,8 @@ export class TimingWheel {
    * and for one after now, since the way forward is `advance`. Not allowed inside a visit.
    */
   rebase(newNow: number): void {
-    checkTick("rebase to", newNow)
-    this.checkIdle("rebase")
+    if (!isTick(newNow)) throw badTick("rebase to", newNow)
+    if (this.firing) throw badMoment("rebase")
     if (newNow > this.current) throw new RangeError(`Cannot rebase to "${newNow}": now is "${this.current}"`)
     // The far heap stays as it is: from an earlier now its ticks are farther still, and no slot holds any of them.
     const indices = new Int32Array(this.lists.size - this.far.size)
@@ -168,87 +213,75 @@ export class TimingWheel {
     let length = 0
     // Lower levels first: of equal ticks that `prepare` has parted, the older ones are further down.
     for (let slot = 0; slot < SLOTS; slot++) {
-      for (let index = this.lists.first(slot); index !== slot; index = this.lists.next(index)) {
+      for (let index = this.lists.next(slot); index !== slot; index = this.lists.next(index)) {
         indices[length] = index
         ticks[length++] = this.tickOf(index)
       }
     }
     this.lists.emptySlots()
-    this.setNow(newNow)
+    this.current = newNow
+    this.windowEnd = Math.min(endOfWindow(newNow), this.far.tickMin)
     indices.forEach((index, i) => this.file(index, ticks[i] as number))
   }
 
-  private clampToNow(tick: number): number {
-    if (tick > this.current) return tick
-    return this.firing ? this.current + 1 : this.current
+  private scheduleOther(tick: number, payload: number): number {
+    if (!isTick(tick) || (payload | 0) !== payload) throw badEntry(tick, payload)
+    const index = this.lists.acquire(payload)
+    this.file(index, tick)
+    return this.lists.handleOf(index)
   }
 
-  private file(index: number, tick: number): void {
-    if (tick >= this.windowEnd) return this.far.push(tick, index)
-    this.lists.setDue(index, tick)
-    this.lists.append(index, slotOf(tick, this.current))
-  }
-
-  private takeOut(index: number): void {
-    const position = this.lists.farPositionOf(index)
-    if (position === NONE) this.lists.unlink(index)
-    else this.far.remove(position)
-  }
-
-  private drop(index: number): void {
-    this.takeOut(index)
+  private dropFar(index: number): void {
+    this.far.remove(this.lists.farPositionOf(index))
     this.lists.release(index)
   }
 
+  private file(index: number, tick: number): void {
+    const due = tick > this.current ? tick : this.current + (this.firing ? 1 : 0)
+    if (due >= this.windowEnd) return this.far.push(due, index)
+    this.lists.setDue(index, due)
+    this.lists.append(index, slotOf(due, this.current))
+  }
+
   private tickOf(index: number): number {
-    const position = this.lists.farPositionOf(index)
-    if (position !== NONE) return this.far.tickAt(position)
-    return this.current + ((this.lists.dueOf(index) - (this.current | 0)) >>> 0)
+    if (this.lists.isFar(index)) return this.far.tickAt(this.lists.farPositionOf(index))
+    return tickOf(this.lists, index, this.current)
   }
 
-  /** The earliest tick in now's block, or NONE. */
-  private nextInBlock(): number {
-    const own = level0Slot(this.current)
-    const slot = this.lists.firstInBank(own)
-    return slot === NONE ? NONE : this.current + (slot - own)
-  }
-
-  /** Given that now's block is empty: the start of the next block or span that is not, or Infinity. */
-  private nextBlock(): number {
-    const { current, lists } = this
-    if (lists.isBankOccupied(level0Slot(current + BLOCK))) return startOfBlock(current) + BLOCK
-    const block = level1Slot(current)
-    const nextInSpan = lists.firstInBank(block)
-    if (nextInSpan !== NONE) return startOfBlock(current) + (nextInSpan - block) * BLOCK
-    if (lists.isBankOccupied(level1Slot(current + SPAN))) return startOfSpan(current) + SPAN
-    const span = level2Slot(current)
-    let nextSpan = lists.firstOccupied(span, SLOTS)
-    if (nextSpan === NONE) nextSpan = lists.firstOccupied(LEVEL_2, SLOTS)
-    if (nextSpan !== NONE) return startOfSpan(current) + ((nextSpan - span) & 4095) * SPAN
-    return this.far.size > 0 ? startOfSpan(this.far.tickMin) : Infinity
-  }
-
-  private enter(start: number): void {
-    this.setNow(start)
+  /** Does up to `budget` of the moves that must come before the tick after now, which opens a block. */
+  private clearWay(budget: number): number {
+    const start = this.current + 1
+    if (startOfSpan(start) !== start) return this.moveDown(level1Slot(start), budget)
+    let moved = this.widen(budget)
     // The higher level first: what it brings must line up behind the older entries of the level below.
-    this.moveDown(level2Slot(start), Infinity)
-    this.moveDown(level1Slot(start), Infinity)
+    moved += this.moveDown(level2Slot(start), budget - moved)
+    return moved + this.moveDown(level1Slot(start), budget - moved)
   }
 
-  private setNow(tick: number): void {
-    this.current = tick
-    this.windowEnd = startOfSpan(tick) + WINDOW
-    // At once, before anything can be armed in a slot for a tick that the heap holds older entries of.
-    while (this.far.tickMin < this.windowEnd) {
-      const next = this.far.tickMin
-      this.file(this.far.pop(), next)
+  /**
+   * Lets the window reach as far as now allows, and files up to `budget` entries from the far heap; returns how many.
+   *
+   * While the heap holds some that the window has come near to, the window ends at the earliest of them: what is
+   * armed for its tick or later queues in the heap, behind the older ones.
+   */
+  private widen(budget: number): number {
+    const end = endOfWindow(this.current)
+    let moved = 0
+    while (moved < budget && this.far.tickMin < end) {
+      const tick = this.far.tickMin
+      const index = this.far.pop()
+      this.lists.setDue(index, tick)
+      this.lists.append(index, slotOf(tick, this.current))
+      moved++
     }
+    this.windowEnd = Math.min(end, this.far.tickMin)
+    return moved
   }
 
   /** Moves up to `budget` entries, oldest first, from a slot of level 1 or 2 to the level below; returns how many. */
   private moveDown(slot: number, budget: number): number {
     const lists = this.lists
-    let index = lists.first(slot)
+    let index = lists.next(slot)
     if (index === slot) return 0
     let moved = 0
     while (index !== slot && moved < budget) {
@@ -262,33 +295,24 @@ export class TimingWheel {
     return moved
   }
 
-  private fireSlot(tick: number, visit: Visit, limit: number): number {
-    const lists = this.lists
-    const slot = level0Slot(tick)
+  private fireSlot(slot: number, visit: Visit, limit: number): number {
+    const { lists, current } = this
     let fired = 0
-    this.current = tick
     this.firing = true
     try {
       // The head is read anew each time: the visit before may have cancelled it.
-      while (fired < limit && lists.first(slot) !== slot) {
-        const index = lists.first(slot)
-        this.drop(index)
+      while (fired < limit && lists.next(slot) !== slot) {
+        const index = lists.next(slot)
+        lists.drop(index)
         fired++
-        visit(lists.payloadOf(index), tick)
+        visit(lists.payloadOf(index), current)
       }
     } finally {
       this.firing = false
     }
     return fired
   }
-
-  private checkIdle(action: string): void {
-    if (this.firing) throw new Error(`Cannot ${action} the wheel: a visit is running`)
-  }
 }
 
-const checkTick = (action: string, tick: number): void => {
-  if (!Number.isSafeInteger(tick) || tick < 0) {
-    throw new RangeError(`Cannot ${action} tick "${tick}": not a non-negative safe integer`)
-  }
-}
+// "No limit" as a small integer: an infinite one would be an object on V8's heap for each call.
+const UNLIMITED = 2 ** 31 - 1

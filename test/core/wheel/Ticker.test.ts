@@ -55,7 +55,8 @@ interface World {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-const makeWorld = (startAt = start): World => {
+/** A world whose host sleeps as long as `host` says for what it was asked. */
+const makeWorld = (startAt = start, host = (millis: number): number => millis): World => {
   const time = makeVirtualTime(startAt)
   const sleeps: Array<number> = []
   const clock = Context.get(time.handlerContext, Clock.Clock)
@@ -67,8 +68,9 @@ const makeWorld = (startAt = start): World => {
     monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
     monotonicTimeNanos: clock.monotonicTimeNanos,
     sleep: (duration: Duration.Duration) => {
-      sleeps.push(Duration.toMillis(duration))
-      return clock.sleep(duration)
+      const millis = Duration.toMillis(duration)
+      sleeps.push(millis)
+      return clock.sleep(Duration.millis(host(millis)))
     },
   })
   const scope = Scope.makeUnsafe()
@@ -290,6 +292,64 @@ describe("Ticker > sleeps", () => {
       await jump(8 * hour)
       expect(visits).toEqual([1, 2, 3].map((hours) => [hours, 8 * hour]))
     }))
+})
+
+describe("Ticker > a host that is not exact", () => {
+  /** Arms a thousand entries on such a host and answers how late each was visited. */
+  const latenessOn = async (host: (millis: number) => number): Promise<ReadonlyArray<number>> => {
+    const world = makeWorld(start, host)
+    const random = seeded(11)
+    const due = Array.from({ length: 1000 }, () => start + Math.floor(random() ** 2 * minute))
+    const late: Array<number> = []
+    const ticker = world.run(
+      makeTicker({ now: world.now, visit: (payload) => late.push(world.now() - (due[payload] as number)) }),
+    )
+    for (const [payload, at] of due.entries()) ticker.schedule(at, payload)
+    await world.advance(2 * minute)
+    await world.end()
+    return late
+  }
+
+  test("woken too early, it sleeps again: nothing is early, nothing is lost", async () => {
+    const late = await latenessOn((millis) => Math.ceil(millis / 2))
+    expect(late).toHaveLength(1000)
+    expect([Math.min(...late), Math.max(...late)]).toEqual([0, 0])
+  })
+
+  test("woken too late, it visits all that has come meanwhile, and is late by that only", async () => {
+    const late = await latenessOn((millis) => millis + 7)
+    expect(late).toHaveLength(1000)
+    expect(Math.min(...late)).toBeGreaterThanOrEqual(0)
+    expect(Math.max(...late)).toBeLessThanOrEqual(7)
+  })
+})
+
+describe("Ticker > a burst", () => {
+  test("whatever is due, a turn of the event loop visits at most a thousand, and each turn goes on", async () => {
+    // Not in virtual time, whose scheduler finishes all work of an instant in one turn.
+    const scope = Scope.makeUnsafe()
+    const count = 50_000
+    let now = start
+    let visited = 0
+    const ticker = await Effect.runPromise(
+      Effect.provideService(makeTicker({ now: () => now, visit: () => visited++ }), Scope.Scope, scope),
+    )
+    for (let payload = 0; payload < count; payload++)
+      ticker.schedule(start + hour + (payload % minute), payload)
+    now += 2 * hour
+    // An earlier entry wakes it.
+    ticker.schedule(start + second, count)
+    const perTurn: Array<number> = []
+    for (let turns = 0; ticker.size() > 0 && turns < 1000; turns++) {
+      const before = visited
+      await turn()
+      perTurn.push(visited - before)
+    }
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    expect(visited).toBe(count + 1)
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(1000)
+    expect(perTurn.length).toBeGreaterThan(count / 1000)
+  })
 })
 
 describe("Ticker > a clock that steps", () => {

@@ -1,6 +1,7 @@
 // The timing wheel against a sorted (tick, order of arming) oracle, and case by case at every border it has.
 // Random programs are seeded: a failure names its seed, and `runProgram(seed)` repeats it.
 import { describe, expect, test } from "vitest"
+import { type Arena, makeCopyingArena } from "../../../core/wheel/Arena.ts"
 import { TimingWheel } from "../../../core/wheel/TimingWheel.ts"
 
 const DAY = 86_400_000
@@ -23,18 +24,19 @@ const mulberry32 = (seed: number): (() => number) => {
 interface Internals {
   lists: {
     records: Int32Array
-    payloads: Int32Array
     occupied: Int32Array
-    summary: Int32Array
     capacity: number
     used: number
     freeHead: number
-    first(slot: number): number
+    next(slot: number): number
+    append(index: number, slot: number): void
+    drop(index: number): void
   }
   far: { size: number; ticks: Float64Array; indices: Int32Array }
 }
 const inside = (wheel: TimingWheel): Internals => wheel as unknown as Internals
 const SLOTS = 8192
+const WORDS = 5
 
 // The message is a function: built for each of a few million checks, the texts would be most of the run time.
 const ensure = (holds: boolean, message: () => string): void => {
@@ -44,40 +46,40 @@ const ensure = (holds: boolean, message: () => string): void => {
 /** Throws unless lists, bitmaps, far heap and free list agree with each other and with `size`. */
 const checkBookkeeping = (wheel: TimingWheel): void => {
   const { lists, far } = inside(wheel)
-  const { records, occupied, summary } = lists
+  const { records, occupied } = lists
   let listed = 0
   for (let slot = 0; slot < SLOTS; slot++) {
     const isMarked = ((occupied[slot >> 5]! >>> (slot & 31)) & 1) === 1
-    if (!isMarked && records[slot * 4] === slot && records[slot * 4 + 1] === slot) continue
-    ensure(isMarked === (records[slot * 4] !== slot), () => `slot ${slot}: bitmap and list disagree`)
+    if (!isMarked && records[slot * WORDS] === slot && records[slot * WORDS + 1] === slot) continue
+    ensure(isMarked === (records[slot * WORDS] !== slot), () => `slot ${slot}: bitmap and list disagree`)
     let previous = slot
-    for (let index = records[slot * 4]!; index !== slot; index = records[index * 4]!) {
-      ensure(records[index * 4 + 1] === previous, () => `record ${index}: prev and next disagree`)
-      ensure(records[index * 4 + 3]! > 0, () => `record ${index}: listed but free`)
+    for (let index = records[slot * WORDS]!; index !== slot; index = records[index * WORDS]!) {
+      ensure(records[index * WORDS + 1] === previous, () => `record ${index}: prev and next disagree`)
+      ensure(records[index * WORDS + 3]! > 0, () => `record ${index}: listed but free`)
       previous = index
       listed++
     }
-    ensure(records[slot * 4 + 1] === previous, () => `slot ${slot}: tail is not the last record`)
+    ensure(records[slot * WORDS + 1] === previous, () => `slot ${slot}: tail is not the last record`)
   }
-  for (let word = 0; word < occupied.length; word++) {
-    const isMarked = ((summary[word >> 5]! >>> (word & 31)) & 1) === 1
+  for (let word = 0; word < SLOTS / 32; word++) {
+    const isMarked = ((occupied[SLOTS / 32 + (word >> 5)]! >>> (word & 31)) & 1) === 1
     ensure(isMarked === (occupied[word] !== 0), () => `bitmap word ${word}: summary disagrees`)
   }
   for (let position = 0; position < far.size; position++) {
     const index = far.indices[position]!
     ensure(
-      records[index * 4] === position && records[index * 4 + 1] === -1,
+      records[index * WORDS] === position && records[index * WORDS + 1] === -1,
       () => `record ${index}: lost its far position`,
     )
-    ensure(records[index * 4 + 3]! > 0, () => `record ${index}: far but free`)
+    ensure(records[index * WORDS + 3]! > 0, () => `record ${index}: far but free`)
     ensure(
       far.ticks[(position - 1) >> 1]! <= far.ticks[position]! || position === 0,
       () => "far heap out of order",
     )
   }
   let free = 0
-  for (let index = lists.freeHead; index !== -1; index = records[index * 4]!) {
-    ensure(records[index * 4 + 3]! <= 0, () => `record ${index}: free but live`)
+  for (let index = lists.freeHead; index !== -1; index = records[index * WORDS]!) {
+    ensure(records[index * WORDS + 3]! <= 0, () => `record ${index}: free but live`)
     free++
   }
   ensure(
@@ -162,7 +164,7 @@ class Pair {
     return first
   }
 
-  advance(target: number, limit: number, onVisit: () => void): void {
+  advance(target: number, limit: number, onVisit: () => void, movesMax = Infinity): void {
     const before = this.now
     let fired = 0
     let returned = -1
@@ -192,6 +194,7 @@ class Pair {
           onVisit()
         },
         limit,
+        movesMax,
       )
     } catch (error) {
       if (!(error instanceof Thrown)) throw error
@@ -201,7 +204,7 @@ class Pair {
       ensure(returned === fired, () => `advance said ${returned}, ${fired} fired`)
       ensure(fired <= limit, () => `${fired} fired with limit ${limit}`)
     }
-    const isComplete = returned >= 0 && fired < limit
+    const isComplete = returned >= 0 && fired < limit && movesMax === Infinity
     this.now = this.wheel.now
     ensure(
       !isComplete || this.now === Math.max(target, before),
@@ -253,9 +256,13 @@ const starts = [0, 1_000, SPAN - 3, WINDOW - 5, EPOCH, SPAN_START - 2, SPAN_STAR
 
 interface Options {
   readonly isPrepared: boolean
+  readonly isBounded?: boolean
 }
 
-/** One random program; with `isPrepared` false it leaves out every `prepare` and must fire exactly the same. */
+/**
+ * One random program; with `isPrepared` false it leaves out every `prepare` and must fire exactly the same. With
+ * `isBounded` some of its advances may move only a few entries, and then come less far.
+ */
 const runProgram = (seed: number, options: Options = { isPrepared: true }): Pair => {
   const random = mulberry32(seed)
   const pick = (from: ReadonlyArray<number>): number => from[Math.floor(random() * from.length)]!
@@ -293,15 +300,16 @@ const runProgram = (seed: number, options: Options = { isPrepared: true }): Pair
     for (let step = 0; step < steps; step++) {
       const kind = random()
       const limit = random() < 0.3 ? Math.floor(random() * 4) : Infinity
+      const movesMax = options.isBounded === true && random() < 0.3 ? Math.floor(random() * 4) : Infinity
       if (kind < 0.5) pair.schedule(someTick())
       else if (kind < 0.6) pair.cancel(someHandle())
       else if (kind < 0.7) pair.reschedule(someHandle(), someTick())
-      else if (kind < 0.76) pair.advance(pair.now + Math.floor(horizon ** random()), limit, onVisit)
+      else if (kind < 0.76) pair.advance(pair.now + Math.floor(horizon ** random()), limit, onVisit, movesMax)
       else if (kind < 0.82)
-        pair.advance(Math.min(pair.earliest()?.due ?? pair.now, pair.now + horizon), limit, onVisit)
-      else if (kind < 0.86) pair.advance(pair.now, limit, onVisit)
-      else if (kind < 0.88) pair.advance(pair.now - 1 - Math.floor(random() * 100), limit, onVisit)
-      else if (kind < 0.9) pair.advance(pair.now + Math.floor(random() * horizon), limit, onVisit)
+        pair.advance(Math.min(pair.earliest()?.due ?? pair.now, pair.now + horizon), limit, onVisit, movesMax)
+      else if (kind < 0.86) pair.advance(pair.now, limit, onVisit, movesMax)
+      else if (kind < 0.88) pair.advance(pair.now - 1 - Math.floor(random() * 100), limit, onVisit, movesMax)
+      else if (kind < 0.9) pair.advance(pair.now + Math.floor(random() * horizon), limit, onVisit, movesMax)
       else {
         const budget = Math.floor(random() * 10)
         if (options.isPrepared) pair.prepare(budget)
@@ -325,17 +333,19 @@ const runProgram = (seed: number, options: Options = { isPrepared: true }): Pair
 }
 
 /** Everything due at or before `target`, as "payload@tick". */
-const drain = (wheel: TimingWheel, target: number, limit = Infinity): Array<string> => {
+const drain = (wheel: TimingWheel, target: number, limit = Infinity, movesMax = Infinity): Array<string> => {
   const fired: Array<string> = []
-  wheel.advance(target, (payload, tick) => fired.push(`${payload}@${tick}`), limit)
+  wheel.advance(target, (payload, tick) => fired.push(`${payload}@${tick}`), limit, movesMax)
   return fired
 }
 
 describe("random programs", () => {
-  test("4000 programs never differ from a sorted list in what fires, when, in which order and what is left", () => {
+  test("10,000 programs never differ from a sorted list in what fires, when, in which order and what is left", () => {
     let fired = 0
-    for (let seed = 1; seed <= 4_000; seed++) fired += runProgram(seed).fired.length
-    expect(fired).toBeGreaterThan(80_000)
+    for (let seed = 1; seed <= 10_000; seed++) {
+      fired += runProgram(seed, { isPrepared: true, isBounded: seed % 2 === 0 }).fired.length
+    }
+    expect(fired).toBeGreaterThan(200_000)
   })
 
   test("one big advance fires what many small ones and what prepared ones fire", () => {
@@ -596,14 +606,14 @@ describe("handles", () => {
     expect(drain(wheel, 10)).toEqual(["1@5"])
   })
 
-  test("at the end of its 2^29 - 1 generations a record starts over, its handles stay safe integers and single", () => {
+  test("at the end of its 2^28 generations a record starts over, its handles stay safe integers and single", () => {
     const wheel = new TimingWheel({ capacity: 1 })
     const first = wheel.schedule(5, 1)
     wheel.cancel(first)
-    inside(wheel).lists.records[SLOTS * 4 + 3] = -(2 ** 29 - 2)
+    inside(wheel).lists.records[SLOTS * WORDS + 3] = -(2 ** 28 - 1)
     const last = wheel.schedule(5, 2)
     expect(Number.isSafeInteger(last)).toBe(true)
-    expect(Math.floor(last / 2 ** 24)).toBe(2 ** 29 - 1)
+    expect(Math.floor(last / 2 ** 24)).toBe(2 ** 28)
     expect(wheel.cancel(first)).toBe(false)
     expect(wheel.cancel(last)).toBe(true)
     const again = wheel.schedule(5, 3)
@@ -767,7 +777,7 @@ describe("prepare", () => {
     const { lists } = inside(wheel)
     const block = 2_048 + ((SPAN_START >>> 10) & 2_047)
     const span = 4_096 + (SPAN_START >>> 20)
-    expect([lists.first(block), lists.first(span)]).toEqual([block, span])
+    expect([lists.next(block), lists.next(span)]).toEqual([block, span])
     wheel.schedule(SPAN_START + 1, -1)
     // Down two levels, one a call, and then there is nothing left.
     expect([wheel.prepare(9), wheel.prepare(9), wheel.prepare(9)]).toEqual([1, 1, 0])
@@ -776,6 +786,171 @@ describe("prepare", () => {
       `-1@${SPAN_START + 1}`,
       `1@${SPAN_START + 300}`,
     ])
+  })
+})
+
+describe("bounded work", () => {
+  /** How many entries an advance with these limits moved from list to list, and how many it fired. */
+  const workOf = (wheel: TimingWheel, target: number, limit: number, movesMax: number) => {
+    const { lists } = inside(wheel)
+    let moved = 0
+    lists.append = (index, slot) => {
+      moved++
+      Object.getPrototypeOf(lists).append.call(lists, index, slot)
+    }
+    const fired = drain(wheel, target, limit, movesMax)
+    Reflect.deleteProperty(lists, "append")
+    return { moved, fired }
+  }
+
+  test.each([
+    ["a block", 1_500, 1_000],
+    ["a span", SPAN + 5_000, SPAN],
+    ["far spans", 2 * WINDOW, 3 * SPAN],
+    ["one far tick", 3 * WINDOW + 17, 1],
+  ])("a burst in %s: no advance fires or moves more than it may, and all fire in order", (_, from, width) => {
+    const random = mulberry32(7)
+    const [once, sliced] = [new TimingWheel({ now: EPOCH }), new TimingWheel({ now: EPOCH })]
+    for (let payload = 0; payload < 2_000; payload++) {
+      const tick = EPOCH + from + Math.floor(random() * width)
+      for (const wheel of [once, sliced]) wheel.schedule(tick, payload)
+    }
+    const target = EPOCH + from + width + 1
+    const fired: Array<string> = []
+    let calls = 0
+    for (; sliced.now < target; calls++) {
+      const work = workOf(sliced, target, 30, 20)
+      ensure(work.moved <= 20, () => `${work.moved} moved`)
+      ensure(work.fired.length <= 30, () => `${work.fired.length} fired`)
+      ensure(calls < 1_000, () => "slices do not come to an end")
+      ensure(sliced.now === target || sliced.nextAt() <= target, () => "nextAt hides that work is left")
+      fired.push(...work.fired)
+    }
+    expect(calls).toBeGreaterThan(2_000 / 30)
+    expect(fired).toEqual(drain(once, target))
+    checkBookkeeping(sliced)
+  })
+
+  test("between two slices of a far burst, what is armed for its ticks queues behind what was", () => {
+    const wheel = new TimingWheel({ now: EPOCH })
+    const due = EPOCH + 2 * WINDOW
+    for (let payload = 0; payload < 40; payload++) wheel.schedule(due, payload)
+    const target = due + 10
+    const fired = drain(wheel, target, Infinity, 15)
+    expect(fired).toEqual([])
+    const late = wheel.schedule(due, 40)
+    wheel.schedule(due - 1, 41)
+    expect(inside(wheel).far.size).toBeGreaterThan(0)
+    expect(wheel.cancel(late)).toBe(true)
+    wheel.schedule(due, 42)
+    while (wheel.now < target) {
+      fired.push(...drain(wheel, target, Infinity, 15))
+      checkBookkeeping(wheel)
+    }
+    expect(fired).toEqual(
+      [41, ...Array.from({ length: 40 }, (_, at) => at), 42].map(
+        (payload) => `${payload}@${payload === 41 ? due - 1 : due}`,
+      ),
+    )
+  })
+
+  test("after prepare, an advance into the next block or span moves late arrivals only", () => {
+    const wheel = new TimingWheel({ now: SPAN_START - 700 })
+    for (let payload = 0; payload < 500; payload++) wheel.schedule(SPAN_START + payload, payload)
+    while (wheel.prepare(100) > 0);
+    for (let late = 0; late < 7; late++) wheel.schedule(SPAN_START + 600, late)
+    const { moved, fired } = workOf(wheel, SPAN_START + 1_000, Infinity, Infinity)
+    // Down two levels each.
+    expect([moved, fired.length]).toEqual([14, 507])
+  })
+
+  test("no moves allowed: what needs none fires, and now stays before what needs one", () => {
+    const wheel = new TimingWheel({ now: SPAN_START })
+    wheel.schedule(SPAN_START + 5, 1)
+    wheel.schedule(SPAN_START + 5_000, 2)
+    expect(drain(wheel, SPAN_START + 9_000, Infinity, 0)).toEqual([`1@${SPAN_START + 5}`])
+    expect(wheel.now).toBe(SPAN_START + 5)
+    expect(wheel.nextAt()).toBe(SPAN_START + 5_000)
+    for (const bad of [NaN, -1]) expect(() => drain(wheel, SPAN_START, 1, bad)).toThrow("movesMax")
+  })
+})
+
+describe("timers/wheel", () => {
+  test("an insert into the slot being swept or into the past fires once, within two ticks (SC-S09)", () => {
+    const wheel = new TimingWheel({ now: EPOCH })
+    const armedAt = new Float64Array(300_001)
+    const fired = new Uint8Array(300_001)
+    let payloads = 0
+    let worst = 0
+    const arm = (tick: number): void => {
+      armedAt[++payloads] = wheel.now
+      wheel.schedule(tick, payloads)
+    }
+    let repetitions = 0
+    const visit = (payload: number, tick: number): void => {
+      if (payload !== 0) {
+        fired[payload]!++
+        worst = Math.max(worst, tick - armedAt[payload]!)
+        return
+      }
+      for (const delay of [0, 1, -5_000]) arm(tick + delay)
+      if (++repetitions < 100_000) wheel.schedule(tick + 1 + (repetitions % 3), 0)
+    }
+    wheel.schedule(EPOCH + 1, 0)
+    for (let now = EPOCH; wheel.size > 0; now += 1_000) wheel.advance(now, visit)
+    expect([repetitions, payloads]).toEqual([100_000, 300_000])
+    expect(fired.subarray(1).every((count) => count === 1)).toBe(true)
+    expect(worst).toBeLessThanOrEqual(2)
+  })
+})
+
+describe("storage", () => {
+  test("growth in mid-flight keeps every entry, and every handle given out before", () => {
+    const wheel = new TimingWheel({ now: EPOCH, capacity: 1 })
+    const bytes = wheel.bytes
+    const handles: Array<number> = []
+    const random = mulberry32(5)
+    const expected: Array<{ tick: number; payload: number }> = []
+    const fired: Array<string> = []
+    wheel.schedule(EPOCH + 1, -1)
+    wheel.advance(EPOCH + 1, () => {
+      // From inside a visit, with entries of all levels and of the far heap.
+      for (let payload = 0; payload < 30_000; payload++) {
+        const tick = EPOCH + 2 + Math.floor((3 * WINDOW) ** random())
+        handles.push(wheel.schedule(tick, payload))
+        expected.push({ tick, payload })
+      }
+    })
+    expect(wheel.bytes).toBeGreaterThan(2 * bytes)
+    checkBookkeeping(wheel)
+    for (let payload = 0; payload < 30_000; payload += 2) expect(wheel.cancel(handles[payload]!)).toBe(true)
+    fired.push(...drain(wheel, EPOCH + 4 * WINDOW))
+    expect(fired).toEqual(
+      expected
+        .filter(({ payload }) => payload % 2 === 1)
+        .sort((a, b) => a.tick - b.tick || a.payload - b.payload)
+        .map(({ tick, payload }) => `${payload}@${tick}`),
+    )
+  })
+
+  test("when there is no more memory a schedule throws, changes nothing, and goes on once there is", () => {
+    const copying = makeCopyingArena()
+    let isRefusing = false
+    const arena: Arena = (words) => {
+      if (isRefusing) throw new RangeError("no memory")
+      return copying(words)
+    }
+    const wheel = new TimingWheel({ capacity: 2, arena })
+    // As many as the lists and two entries take, so that the next one is the first to grow.
+    const handles = [wheel.schedule(5, 0), wheel.schedule(2 * WINDOW, 1)]
+    isRefusing = true
+    for (const tick of [6, 3 * WINDOW, 0]) expect(() => wheel.schedule(tick, 2)).toThrow("no memory")
+    expect(wheel.size).toBe(2)
+    checkBookkeeping(wheel)
+    expect(wheel.reschedule(handles[0]!, 7)).toBe(true)
+    isRefusing = false
+    wheel.schedule(6, 2)
+    expect(drain(wheel, 10)).toEqual(["2@6", "0@7"])
   })
 })
 
@@ -791,6 +966,25 @@ describe("nextAt", () => {
       wheel.cancel(handle)
       expect(wheel.nextAt()).toBe(Infinity)
     }
+  })
+
+  test("it is exact for an entry that is alone in its block, its span or the far heap, and for a block that is prepared", () => {
+    for (const distance of [1_500, 3 * SPAN + 77, 4_095 * SPAN, 50 * WINDOW + 123]) {
+      const wheel = new TimingWheel({ now: SPAN_START + 3 })
+      wheel.schedule(wheel.now + distance, 1)
+      expect(wheel.nextAt()).toBe(wheel.now + distance)
+    }
+    const wheel = new TimingWheel({ now: SPAN_START - 10 })
+    for (const tick of [700, 300, 500]) wheel.schedule(SPAN_START + tick, tick)
+    expect(wheel.nextAt()).toBe(SPAN_START)
+    wheel.prepare(3)
+    wheel.prepare(2)
+    expect(wheel.nextAt()).toBe(SPAN_START)
+    while (wheel.prepare(9) > 0);
+    expect(wheel.nextAt()).toBe(SPAN_START + 300)
+    wheel.schedule(SPAN_START + 200, 200)
+    expect(wheel.nextAt()).toBe(SPAN_START)
+    expect(drain(wheel, SPAN_START + 800)).toHaveLength(4)
   })
 
   test("a driver that sleeps until nextAt wakes at most four times for one entry", () => {
