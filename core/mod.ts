@@ -3,6 +3,7 @@
 export * as Errors from "./domain/Errors.ts"
 export { makeIds } from "./domain/Ids.ts"
 export type { DeadLetter } from "./domain/DeadLetter.ts"
+export type { Expansion, FlowDefinition, StepPlan, StepState, TriggerRule } from "./domain/Flow.ts"
 export type { Outcome, Settled, Settlement } from "./domain/Outcome.ts"
 export { defaultRetryPolicy, parseRetry, type RetryOptions, type RetryPolicy } from "./domain/RetryPolicy.ts"
 export type { Attempt, ErrorInfo, NewRun, Run, RunState } from "./domain/Run.ts"
@@ -15,6 +16,14 @@ export * as Job from "./engine/JobLayer.ts"
 export type { EngineEvent } from "./observe/Event.ts"
 export { type Assignment, Executor, type Started, type StopReason } from "./ports/Executor.ts"
 export { type Hint, Notifier } from "./ports/Notifier.ts"
-export { contextDriver, layerDriver, NodeStore, RunStore, ScheduleStore, StoreInfo } from "./ports/Store.ts"
+export {
+  contextDriver,
+  FlowStore,
+  layerDriver,
+  NodeStore,
+  RunStore,
+  ScheduleStore,
+  StoreInfo,
+} from "./ports/Store.ts"
 export type * from "./ports/StoreDriver.ts"
 export type { RunRequest } from "./run/Enqueue.ts"

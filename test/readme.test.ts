@@ -31,7 +31,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(5)
+  expect(blocks).toHaveLength(6)
 })
 
 test("the config is one that the engine takes", async () => {
@@ -51,6 +51,18 @@ test("a program starts an engine, sends a run and gets its result", async () => 
 
 test("a chain hands outputs on", async () => {
   expect(await run("chain.ts", "toSorted")).toContain("smallest: 1")
+})
+
+test("a flow joins, skips, maps and goes on after a failure that is allowed", async () => {
+  const said = await run("flow.ts", 'flow("nightly"')
+  expect(said.trim().split("\n")).toEqual([
+    "2 tables loaded, compare failed",
+    "extract: succeeded",
+    "compare: failed",
+    "load: succeeded",
+    "warn: skipped",
+    "report: succeeded",
+  ])
 })
 
 test("a week passes in a test", async () => {

@@ -48,9 +48,11 @@ export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () =>
     const due: Array<DueSchedule> = []
     for (const row of table.due(clock(), limit)) {
       const last = row.lastRunId === null ? undefined : runs.entries.get(row.lastRunId)?.run
-      const lastRunAlive = last !== undefined && !isFinal(last.state)
+      const isHeld =
+        row.trigger.holdOnFailure === true && runs.letters.get(last?.id ?? "")?.replayedBy === null
+      const lastRunAlive = last !== undefined && (isHeld || !isFinal(last.state))
       if (row.nextAt === null && lastRunAlive) continue
-      due.push({ ...row, lastRunAlive, lastRunEndedAt: last?.endedAt ?? null })
+      due.push({ ...row, lastRunAlive, lastRunEndedAt: isHeld ? null : (last?.endedAt ?? null) })
       if (due.length === limit) break
     }
     return due

@@ -1,5 +1,5 @@
 // Claim, start and settle: the three steps of a run's happy path, each one prepared statement a run or a batch.
-import { and, eq, type SQL, sql } from "drizzle-orm"
+import { and, eq, sql } from "drizzle-orm"
 import type { Settled, Settlement } from "../../core/domain/Outcome.ts"
 import type { Run, RunState } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
@@ -48,30 +48,34 @@ export const makeClaim = (session: Session, flows: Flows) => {
     sql`select run_id from expansions indexed by expansions_deadline
       where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
   )
-  const claimWith = (startAcknowledged: SQL<number>) =>
-    prepare(
-      database,
-      build
-        .update(runs)
-        .set({
-          state: "running",
-          node: at<string>("node"),
-          token: sql`${runs.token} + 1`,
-          attempt: sql`${runs.attempt} + 1`,
-          startedAt: at<number>("now"),
-          startAcknowledged,
-        })
-        .where(
-          sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
-            and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
-            and job in (select value from json_each(${at("jobs")}))
-            order by priority desc, due_at, id limit ${at("limit")})`,
-        )
-        .returning(),
-    )
-  const claimFrom = claimWith(at<number>("acknowledged"))
-  const claimExpanding = claimWith(
-    sql`${at("acknowledged")} and ${runs.job} not in (select value from json_each(${at("expanding")}))`,
+  // The jobs of whoever asks, who asks with the same list each time: a flow of 10,000 steps has as many jobs, and
+  // reading them from a parameter would cost each claim more than all the rest of it.
+  prepare(database, sql`create temp table asked (job text primary key, expands integer) without rowid`).run()
+  const forget = prepare(database, sql`delete from temp.asked`)
+  const ask = prepare(
+    database,
+    sql`insert into temp.asked select value, value in (select value from json_each(${at("expanding")}))
+      from (select distinct value from json_each(${at("jobs")}))`,
+  )
+  const claimFrom = prepare(
+    database,
+    build
+      .update(runs)
+      .set({
+        state: "running",
+        node: at<string>("node"),
+        token: sql`${runs.token} + 1`,
+        attempt: sql`${runs.attempt} + 1`,
+        startedAt: at<number>("now"),
+        startAcknowledged: sql`${at("acknowledged")} and not (select expands from temp.asked where job = ${runs.job})`,
+      })
+      .where(
+        sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
+          and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
+          and job in (select job from temp.asked)
+          order by priority desc, due_at, id limit ${at("limit")})`,
+      )
+      .returning(),
   )
   const succeed = prepare(
     database,
@@ -127,11 +131,19 @@ export const makeClaim = (session: Session, flows: Flows) => {
     return promoted
   }
 
+  let asked: Pick<Claim, "jobs" | "expanding"> | undefined
+  const listen = ({ jobs, expanding }: Claim): void => {
+    if (asked !== undefined && asked.jobs === jobs && asked.expanding === expanding) return
+    asked = undefined
+    forget.run()
+    ask.run({ jobs: JSON.stringify(jobs), expanding: JSON.stringify(expanding ?? []) })
+    asked = { jobs, ...(expanding === undefined ? {} : { expanding }) }
+  }
+
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
-    const { node, expanding = [] } = wish
-    const lists = { jobs: JSON.stringify(wish.jobs), expanding: JSON.stringify(expanding) }
-    const statement = expanding.length > 0 ? claimExpanding : claimFrom
+    const { node } = wish
+    listen(wish)
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
       promote(batchMax)
@@ -140,7 +152,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
         const limit = wish.limit - rows.length
         if (limit === 0) break
         const acknowledged = wish.acknowledged ? 1 : 0
-        rows.push(...statement.all({ node, now: now(), acknowledged, queue, ...lists, limit }))
+        rows.push(...claimFrom.all({ node, now: now(), acknowledged, queue, limit }))
       }
       // RETURNING has no order of its own.
       rows.sort(

@@ -79,15 +79,19 @@ export const makeSchedules = (session: Session) => {
       .where(eq(schedules.id, at("id"))),
   )
   const ended = sql.raw(finalStates.map((state) => `'${state}'`).join(", "))
+  // Whether the last run of a schedule counts as alive although it is dead.
+  const held = (schedule: string) =>
+    sql`(json_extract(${sql.raw(schedule)}.trigger, '$.holdOnFailure') = 1 and exists (select 1 from dead_letters as d
+      where d.run_id = ${sql.raw(schedule)}.last_run_id and d.replayed_by is null))`
   const due = prepare(
     database,
-    sql`select s.*, r.state as last_state, r.ended_at as last_ended_at from (
+    sql`select s.*, r.state as last_state, r.ended_at as last_ended_at, ${held("s")} as last_held from (
         select * from (select * from schedules indexed by schedules_next
           where next_at is not null and paused_at is null and next_at <= ${at("now")} order by next_at, id limit ${at("limit")})
         union all
         select * from (select w.* from schedules as w indexed by schedules_waiting left join runs as x on x.id = w.last_run_id
           where w.waits_until is not null and w.next_at is null and w.paused_at is null
-          and (x.id is null or x.state in (${ended})) limit ${at("limit")})
+          and (x.id is null or (x.state in (${ended}) and not ${held("w")})) limit ${at("limit")})
       ) as s left join runs as r on r.id = s.last_run_id order by s.next_at, s.id limit ${at("limit")}`,
   )
   const next = prepare(
@@ -170,10 +174,11 @@ export const makeSchedules = (session: Session) => {
       checkLimit(limit, batchMax)
       return due.all({ now: now(), limit }).map((row) => {
         const state = row["last_state"] as string | null
+        const isHeld = row["last_held"] === 1
         return {
           ...decodeSchedule(row),
-          lastRunAlive: state !== null && !(finalStates as ReadonlyArray<string>).includes(state),
-          lastRunEndedAt: row["last_ended_at"] as number | null,
+          lastRunAlive: state !== null && (isHeld || !(finalStates as ReadonlyArray<string>).includes(state)),
+          lastRunEndedAt: isHeld ? null : (row["last_ended_at"] as number | null),
         }
       })
     },

@@ -23,15 +23,18 @@ export const dev: Command = {
     // as trouble, which is printed, and so on for ever.
     for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
     const stop = signals()
-    const project = await checkConfig(await loadConfig(args[0]))
+    const config = await loadConfig(args[0])
+    const project = await checkConfig(config)
     say(
       `uhrwerk on ${runtimeName()}, storage ${project.storage.name}, ${project.slots} slots, process ${process.pid}`,
     )
-    for (const name of project.book.jobs.keys()) {
+    for (const { name } of config.jobs) {
       const starts = project.schedules
         .filter(({ job }) => job === name)
         .map(({ trigger }) => triggerText(trigger))
-      say(`  ${name}: ${starts.join("; ") || "when sent"}`)
+      const steps = project.flows.get(name)?.steps.length
+      const size = steps === undefined ? "" : `, a flow of ${steps} ${steps === 1 ? "step" : "steps"}`
+      say(`  ${name}: ${starts.join("; ") || "when sent"}${size}`)
     }
     const engine = await startProject(project, { onEvent: print })
     await stop.asked
@@ -142,6 +145,9 @@ const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>): void => {
     case "retrying":
       return line("yellow", "~", `${job} failed in ${took} (${attempt})${why}${again}`)
     case "dead":
+      // A step has no letter: its flow run has.
+      if (event.run.parentId !== null)
+        return line("red", "x", `${job} failed for good after ${attempt}${why}`)
       return line("red", "x", `${job} is dead after ${attempt}${why}\n    uhrwerk dead show ${event.run.id}`)
     case "scheduled":
       return line("yellow", "~", `${job} snoozed after ${took}${again}`)

@@ -3,6 +3,7 @@ import type { Run } from "../../core/domain/Run.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { explain, type Explanation } from "../../core/run/Explain.ts"
 import { engineDefaults } from "../../core/engine/EngineConfig.ts"
+import { jobNames } from "../sdk/flow.ts"
 import { dateOf, plain, printRows, spanOf } from "./format.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
 import { type Command, type Flags, notFound, only, saidStorage, storeCommand } from "./open.ts"
@@ -32,7 +33,7 @@ export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Pr
       nodes,
       readyCount: total("ready"),
       runningCount: total("running"),
-      jobs: config === undefined ? null : new Set(config.jobs.map(({ name }) => name)),
+      jobs: config === undefined ? null : new Set(config.jobs.flatMap(jobNames)),
       slots: config === undefined ? null : (config.worker?.concurrency ?? engineDefaults.slots),
       now,
     },

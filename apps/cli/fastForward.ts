@@ -56,11 +56,13 @@ export const fastForward: Command = {
     }
     const runHandlers = flags["run-handlers"] === true
     const config = await loadConfig(args[0])
-    const { schedules, jobs } = await checkConfig({ ...config, storage: "memory:" })
+    const { schedules, book } = await checkConfig({ ...config, storage: "memory:" })
     const from = Date.now()
     const width = widthOf(schedules)
     const localOf = localTimes(schedules)
-    const tell = watch(schedules, [...jobs.keys()], (start, count) => {
+    // Without handlers a flow is one start: it has no steps then.
+    const names = runHandlers ? [...book.jobs.keys()] : config.jobs.map(({ name }) => name)
+    const tell = watch(schedules, names, (start, count) => {
       // A line costs more than the start itself, so only those that are shown are made.
       if (count > limit) return
       const line = lineOf(start, localOf)

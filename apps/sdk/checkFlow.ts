@@ -9,8 +9,8 @@ import { parseSpan, quote } from "../../core/domain/TimeSpan.ts"
 import { parseGraph } from "../../core/flow/Graph.ts"
 import { versioned } from "../../core/flow/Version.ts"
 import { checkWork } from "./checkWork.ts"
-import { type Flow, isFlow, type StepSpec } from "./flow.ts"
-import { isInputSchema } from "./input.ts"
+import { type Flow, isFlow, stepJobs, type StepSpec } from "./flow.ts"
+import { isInputSchema, schemaWanted } from "./input.ts"
 import { refuse } from "./send.ts"
 
 /** A checked flow: the definition that its runs keep, and what the handlers of its steps go by. */
@@ -50,7 +50,10 @@ export const checkFlow = (
       flow.options.timeout === undefined
         ? null
         : yield* parseSpan(`${place}.timeout`, flow.options.timeout, 1)
+    if (flow.options.input !== undefined && !isInputSchema(flow.options.input))
+      return yield* refuse(`${place}.input`, flow.options.input, schemaWanted)
     const failFast = yield* checkFlag(`${place}.failFast`, flow.options.failFast)
+    yield* checkFlag(`${place}.holdOnFailure`, flow.options.holdOnFailure)
     if (flow.steps.length > flowStepMax)
       return yield* refuse(`${place}.steps`, flow.steps.length, `at most ${flowStepMax} steps`)
     const handles = new Map<unknown, StepSpec>(flow.steps.map((step) => [step.handle, step]))
@@ -90,8 +93,8 @@ const checkStep = (
     if (typeof options !== "object" || options === null)
       return yield* refuse(place, options, "an object of options")
     // What parseGraph says of an id is said there; here it must do as the name of a job.
-    const job = `${flow}/${id}`
-    if (typeof id === "string" && id !== "") yield* nameOf(`${place}.id`, kind === "map" ? `${job}[]` : job)
+    const [job, itemsJob] = stepJobs(flow, spec)
+    if (typeof id === "string" && id !== "") yield* nameOf(`${place}.id`, itemsJob ?? job)
     const needs = yield* checkNeeds(place, options.needs ?? {}, handles)
     const allowFailure = yield* checkFlag(`${place}.allowFailure`, options.allowFailure)
     if (options.when !== undefined && typeof options.when !== "function")
@@ -104,7 +107,7 @@ const checkStep = (
       queue: options.queue ?? own.queue,
       priority: options.priority ?? own.priority,
     })
-    const items = kind === "map" ? { ...work, name: `${job}[]` } : null
+    const items = itemsJob === null ? null : { ...work, name: itemsJob }
     // The timeout of a list is one of its items'.
     const first = kind === "step" ? work : { ...work, timeoutMillis: null, expands: true }
     const plan: StepPlan = {
@@ -125,8 +128,7 @@ const checkKind = (place: string, { kind, options, flow }: StepSpec, known: Read
   Result.gen(function* () {
     const { run, over, max, input, output } = options
     if (output !== undefined && kind !== "flow" && !isInputSchema(output)) {
-      const wanted = "a schema: a Standard Schema (zod, valibot, arktype) or one of Effect"
-      return yield* refuse(`${place}.output`, output, wanted)
+      return yield* refuse(`${place}.output`, output, schemaWanted)
     }
     if (kind !== "map" && input !== undefined && typeof input !== "function")
       return yield* refuse(`${place}.input`, input, "a function of the needs")

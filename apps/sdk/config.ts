@@ -5,10 +5,10 @@ import { DuplicateName, InvalidInput, type InvalidSchedule, type Refusal } from 
 import { type JobBook, type Job as CoreJob, parseJobs, parseName } from "../../core/domain/Job.ts"
 import { encodePayload } from "../../core/domain/Payload.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
-import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
-import { checkCatchUp, checkLimits, checkOverlap } from "../../core/engine/ScheduleChecks.ts"
-import { checkInput, isInputSchema } from "./input.ts"
+import { checkCatchUp, checkHold, checkLimits, checkOverlap } from "../../core/engine/ScheduleChecks.ts"
+import { checkInput, isInputSchema, schemaWanted } from "./input.ts"
 import { type CheckedFlow, checkFlow } from "./checkFlow.ts"
 import { checkWork } from "./checkWork.ts"
 import { type Flow, isFlow } from "./flow.ts"
@@ -80,7 +80,7 @@ export const checkConfig = async (config: Config): Promise<Project> => {
       jobs.push(member)
     }
   }
-  if (flows.length > 0) checkStepNames(members, flows)
+  checkStepNames(members, flows)
   const book = Result.getOrThrow(parseJobs(cores))
   const schedules: Array<NewSchedule> = []
   for (const member of members) schedules.push(...(await checkTriggers(member)))
@@ -94,24 +94,25 @@ export const checkConfig = async (config: Config): Promise<Project> => {
   }
 }
 
-// The steps of a flow are jobs too, which others may not be called.
+// The steps of a flow are jobs too, which others may not be called; the places of jobs are those of the config.
 const checkStepNames = (members: Config["jobs"], flows: ReadonlyArray<CheckedFlow>): void => {
-  const taken = new Map(
-    members.map((member) => [member.name, `${isFlow(member) ? "flow" : "job"} "${member.name}"`]),
-  )
-  for (const { definition, jobs } of flows) {
-    for (const { name } of jobs.slice(1)) {
-      const other = taken.get(name)
-      const place = `flow "${definition.name}"`
-      if (other !== undefined) {
-        throw new DuplicateName({
-          name,
-          field: place,
-          reason: `the job of one of its steps would be called "${name}", as ${other === place ? "another one's" : `${other} is`}`,
-          next: "Give the step, or the other one, another name.",
-        })
-      }
-      taken.set(name, place)
+  const taken = new Map<string, string>()
+  const take = (name: string, field: string, owner: string, next: string): void => {
+    const other = taken.get(name)
+    if (other !== undefined)
+      throw new DuplicateName({ name, field, reason: `${other} named "${name}" is defined already`, next })
+    taken.set(name, owner)
+  }
+  for (const [index, member] of members.entries()) {
+    const what = isFlow(member) ? "a flow" : "a job"
+    take(member.name, `jobs[${index}].name`, what, "Give each job and flow a name of its own.")
+  }
+  for (const { definition, steps } of flows) {
+    for (const { id, job, items } of steps) {
+      const field = `flow "${definition.name}": step ${quote(id)}`
+      const next = "Give the step, or the other one, another name."
+      for (const name of items === null ? [job] : [job, items.name])
+        take(name, field, `a job of flow "${definition.name}"`, next)
     }
   }
 }
@@ -146,8 +147,7 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
     const place = `job "${name}"`
     if (typeof options?.run !== "function") return yield* refuse(`${place}.run`, options?.run, "a function")
     if (options.input !== undefined && !isInputSchema(options.input)) {
-      const wanted = "a schema: a Standard Schema (zod, valibot, arktype) or one of Effect"
-      return yield* refuse(`${place}.input`, options.input, wanted)
+      return yield* refuse(`${place}.input`, options.input, schemaWanted)
     }
     const work = yield* checkWork(place, name, options)
     return { ...work, needs: yield* checkNeeds(`${place}.needs`, options.needs ?? {}) }
@@ -172,6 +172,7 @@ const checkTriggers = async (job: Config["jobs"][number]): Promise<Array<NewSche
   const { on } = job.options
   const place = `${isFlow(job) ? "flow" : "job"} "${job.name}"`
   const needs = isFlow(job) ? [] : Object.keys(job.options.needs ?? {})
+  const isHeld = isFlow(job) && job.options.holdOnFailure === true
   const specs: ReadonlyArray<TriggerSpec> =
     on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
   const schedules: Array<NewSchedule> = []
@@ -185,7 +186,10 @@ const checkTriggers = async (job: Config["jobs"][number]): Promise<Array<NewSche
     )
     // A schedule whose runs could only fail is refused now, and not at three in the morning.
     await checkInput(`${field}.input`, job.options.input, spec.options.input)
-    const overlap = Result.getOrThrow(checkOverlap(`${field}.overlap`, spec.options.overlap))
+    const overlap = Result.getOrThrow(
+      checkOverlap(`${field}.overlap`, spec.options.overlap ?? (isHeld ? "queueOne" : undefined)),
+    )
+    const hold = Result.getOrThrow(checkHold(field, isHeld, overlap))
     if (overlap === "cancelRunning" && needs.length > 0) {
       throw new InvalidInput({
         field: `${field}.overlap`,
@@ -196,7 +200,7 @@ const checkTriggers = async (job: Config["jobs"][number]): Promise<Array<NewSche
     schedules.push({
       id: index === 0 ? job.name : `${job.name}#${index + 1}`,
       job: job.name,
-      trigger: Result.getOrThrow(checkLimits(field, pattern, spec.options)),
+      trigger: { ...Result.getOrThrow(checkLimits(field, pattern, spec.options)), ...hold },
       input: Result.getOrThrow(encodePayload(`${field}.input`, spec.options.input)),
       overlap,
       ...Result.getOrThrow(checkCatchUp(field, spec.options)),

@@ -223,23 +223,32 @@ const waitFor = async (
   run: (effect: Effect.Effect<unknown>) => Promise<unknown>,
 ): Promise<unknown> => {
   const millis = timeout === undefined ? null : Result.getOrThrow(parseSpan("timeout", timeout))
-  let waited = 0
-  while (true) {
-    const found = await get(id)
-    if (found === undefined) throw notFound("run", id)
-    if (found.state === "succeeded") return decodePayload(found.output)
-    if (isFinal(found.state)) throw new RunFailed(found)
-    if (millis !== null && waited >= millis) throw new Error(`Run ${id} is ${found.state} after ${millis} ms`)
-    const wait = Math.min(lookEveryMillis, millis === null ? lookEveryMillis : millis - waited)
-    let stopListening = () => {}
-    const ended = Effect.callback<void>((resume) => {
-      stopListening = core.events.listen((event) => {
-        if (event.kind === "ended" && event.run.id === id) resume(Effect.void)
-      })
-    })
-    await run(Effect.raceFirst(ended, Effect.sleep(wait)))
+  // Heard from before the first look, so that no end falls between a look and the wait behind it.
+  const ear = { heard: false, hear: () => {} }
+  const stopListening = core.events.listen((event) => {
+    if (event.kind !== "ended" || event.run.id !== id) return
+    ear.heard = true
+    ear.hear()
+  })
+  const ended = Effect.callback<void>((resume) => {
+    ear.hear = () => resume(Effect.void)
+    if (ear.heard) ear.hear()
+  })
+  try {
+    for (let waited = 0; ;) {
+      ear.heard = false
+      const found = await get(id)
+      if (found === undefined) throw notFound("run", id)
+      if (found.state === "succeeded") return decodePayload(found.output)
+      if (isFinal(found.state)) throw new RunFailed(found)
+      if (millis !== null && waited >= millis)
+        throw new Error(`Run ${id} is ${found.state} after ${millis} ms`)
+      const wait = Math.min(lookEveryMillis, millis === null ? lookEveryMillis : millis - waited)
+      await run(Effect.raceFirst(ended, Effect.sleep(wait)))
+      waited += wait
+    }
+  } finally {
     stopListening()
-    waited += wait
   }
 }
 

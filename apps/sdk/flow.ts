@@ -201,13 +201,31 @@ export const flow = <const Name extends string, Input = void, Output = void>(
       }
       const handle = { flow: name, id }
       const [child, given] = kind === "flow" ? rest : [undefined, ...rest]
-      steps.push({ kind, id, handle, flow: child, options: given ?? {} })
+      steps.push({ kind, id, handle, flow: child, options: given === undefined ? {} : given })
       return handle
     }
   const output = build({ step: add("step"), map: add("map"), flow: add("flow") } as FlowBuilder<Input, Name>)
   complete = true
   return bindable<Flow<Input, Output>>({ name, options, steps, output }, `flow "${name}"`)
 }
+
+/** The jobs of a step: its own, and for a list that of its items. */
+export const stepJobs = (
+  flow: string,
+  { id, kind }: StepSpec,
+): readonly [own: string, items: string | null] => [
+  `${flow}/${id}`,
+  kind === "map" ? `${flow}/${id}[]` : null,
+]
+
+/** Names of all jobs of a member of the config. */
+export const jobNames = (member: Startable<any, any>): ReadonlyArray<string> =>
+  isFlow(member)
+    ? [
+        member.name,
+        ...member.steps.flatMap((step) => stepJobs(member.name, step).filter((name) => name !== null)),
+      ]
+    : [member.name]
 
 /** Whether a member of the config is a flow. */
 export const isFlow = (value: unknown): value is Flow<any, any> =>

@@ -31,6 +31,9 @@ export const isInputSchema = (value: unknown): value is InputSchema<unknown> =>
   Schema.isSchema(value) ||
   typeof (value as Partial<StandardSchema<unknown>> | null)?.["~standard"]?.validate === "function"
 
+/** What is wanted where a schema is. */
+export const schemaWanted = "a schema: a Standard Schema (zod, valibot, arktype) or one of Effect"
+
 /** The value as the schema gives it; throws `InvalidPayload`, naming `field` and the place within the value. */
 export const checkInput = async <Output>(
   field: string,

@@ -43,5 +43,6 @@ export {
   type StepOptions,
   type SubFlowOptions,
 } from "./flow.ts"
+export type { FlowRun, StepEndOptions } from "./flowCalls.ts"
 export { type Job, job, type JobOptions, type RunContext, type Startable } from "./job.ts"
 export { after, at, cron, every, type TriggerSpec } from "./triggers.ts"

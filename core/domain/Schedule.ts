@@ -1,7 +1,13 @@
 // When a job starts by itself: the four triggers, a schedule's row, and the occurrences of its ledger.
 
 /** When a schedule fires. Texts are kept as they were written. */
-export type Trigger = Limits & Pattern
+export type Trigger = Limits & Hold & Pattern
+
+/** What a failure of its run does to a schedule. */
+export interface Hold {
+  /** A last run that is dead counts as alive until somebody decides: replays or re-runs it, or drops its letter. */
+  readonly holdOnFailure?: boolean
+}
 
 /** Where a schedule begins and ends, whatever its pattern; what is absent sets no limit. */
 export interface Limits {
@@ -106,9 +112,9 @@ export interface ScheduleRow extends NewSchedule {
 
 /** A schedule that is due, with what the planner must know to decide. */
 export interface DueSchedule extends ScheduleRow {
-  /** Whether its last run has not ended. */
+  /** Whether its last run has not ended; one that holds its schedule (`Hold`) counts as alive. */
   readonly lastRunAlive: boolean
-  /** When its last run ended; `null` when it has none, or it is alive or pruned. */
+  /** When its last run ended; `null` when it has none, or it counts as alive or is pruned. */
   readonly lastRunEndedAt: number | null
 }
 

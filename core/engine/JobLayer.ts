@@ -34,7 +34,7 @@ import type { EnqueueError, RunRequest } from "../run/Enqueue.ts"
 import { Engine } from "./Engine.ts"
 import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
 import { checkJob, checkRequest, checkTrigger } from "./JobChecks.ts"
-import { checkCatchUp, checkOverlap, type ScheduleOptions } from "./ScheduleChecks.ts"
+import { checkCatchUp, checkHold, checkOverlap, type ScheduleOptions } from "./ScheduleChecks.ts"
 
 /** A job with the schemas of its input, output and expected errors. */
 export interface Job<Input, Output, E> {
@@ -218,7 +218,17 @@ export const layerEngine = (
         const trigger = yield* Effect.fromResult(checkTrigger(`${field}.trigger`, on.trigger))
         const overlap = yield* Effect.fromResult(checkOverlap(`${field}.overlap`, on.overlap))
         const catchUp = yield* Effect.fromResult(checkCatchUp(field, on))
-        schedules.push({ id: job.name, job: job.name, trigger, input, overlap, ...catchUp, fromConfig: true })
+        const isHeld = on.trigger.holdOnFailure === true
+        const hold = yield* Effect.fromResult(checkHold(field, isHeld, overlap))
+        schedules.push({
+          id: job.name,
+          job: job.name,
+          trigger: { ...trigger, ...hold },
+          input,
+          overlap,
+          ...catchUp,
+          fromConfig: true,
+        })
       }
       const book = yield* Effect.fromResult(parseJobs(rows))
       const starts = new Map([...entries].map(({ job, start }) => [job.name, start]))

@@ -83,6 +83,23 @@ export const checkCatchUp = (
     return Object.keys(said).length === 0 ? {} : { catchUp: said }
   })
 
+/** Whether a failure holds the schedule; only where an overlap leaves the next run to wait, or out. */
+export const checkHold = (
+  field: string,
+  hold: boolean,
+  overlap: Overlap,
+): Result.Result<{ readonly holdOnFailure?: true }, InvalidInput> => {
+  if (!hold) return Result.succeed({})
+  if (overlap !== "allow" && overlap !== "cancelRunning") return Result.succeed({ holdOnFailure: true })
+  return Result.fail(
+    new InvalidInput({
+      field: `${field}.overlap`,
+      reason: `with "${overlap}" no run waits for another, and \`holdOnFailure\` would hold nothing`,
+      next: 'Give "queueOne", "queueAll" or "skip", or leave `holdOnFailure` out.',
+    }),
+  )
+}
+
 /** A trigger within its limits. */
 export const checkLimits = (
   field: string,

@@ -1,4 +1,4 @@
-// A delayed one-shot: `zones.report` sends it with a delay of three seconds. It has a checked input, and tells
+// A delayed one-shot: the flow `zones` sends it with a delay of three seconds. It has a checked input, and tells
 // by how much it was late.
 import { appendFile } from "node:fs/promises"
 import * as Schema from "effect/Schema"

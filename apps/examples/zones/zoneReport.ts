@@ -1,5 +1,5 @@
 // The table of zones as a Markdown page. Pure.
-import type { Sum, ZoneTable } from "./ZoneTable.ts"
+import { continentOf, type PlacedZone, type Sum, type ZoneTable } from "./ZoneTable.ts"
 
 // Countries that the page lists; the table has all.
 const countriesMax = 10
@@ -11,10 +11,6 @@ export const zoneReport = (table: ZoneTable): string => {
   const countries = perCountry
     .slice(0, countriesMax)
     .map(([code, count]): Sum => [countryName.of(code) ?? code, count])
-  const rows = zones.map(
-    ({ name, countries, latitude, longitude, offset }) =>
-      `| ${name} | ${countries.join(", ")} | ${latitude.toFixed(4)} | ${longitude.toFixed(4)} | ${offset ?? "unknown"} |`,
-  )
   return [
     "# Time zones of the world",
     "",
@@ -31,12 +27,27 @@ export const zoneReport = (table: ZoneTable): string => {
     ),
     "## All zones",
     "",
-    "| Zone | Countries | Latitude | Longitude | Offset |",
-    "| --- | --- | ---: | ---: | ---: |",
-    ...rows,
+    ...zoneRows(zones),
     "",
   ].join("\n")
 }
+
+/** The page of one continent or ocean. */
+export const continentPage = ({ zones, at }: ZoneTable, continent: string): string => {
+  const own = zones.filter(({ name }) => continentOf(name) === continent)
+  return [`# Time zones: ${continent}`, "", `${own.length} zones at ${at}.`, "", ...zoneRows(own), ""].join(
+    "\n",
+  )
+}
+
+const zoneRows = (zones: ReadonlyArray<PlacedZone>): Array<string> => [
+  "| Zone | Countries | Latitude | Longitude | Offset |",
+  "| --- | --- | ---: | ---: | ---: |",
+  ...zones.map(
+    ({ name, countries, latitude, longitude, offset }) =>
+      `| ${name} | ${countries.join(", ")} | ${latitude.toFixed(4)} | ${longitude.toFixed(4)} | ${offset ?? "unknown"} |`,
+  ),
+]
 
 const section = (title: string, column: string, sums: ReadonlyArray<Sum>): Array<string> => [
   `## ${title}`,

@@ -49,10 +49,14 @@ export const claimCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       yield* enqueue(newRun(1, { job: "flow" }), newRun(2))
       const taken = yield* claim({ jobs: ["flow", "report"], expanding: ["flow"] })
-      yield* expectSame("acknowledged", taken.map((run) => [run.job, run.startAcknowledged]).sort(), [
-        ["flow", false],
-        ["report", true],
-      ])
+      yield* expectSame(
+        "acknowledged",
+        Object.fromEntries(taken.map((run) => [run.job, run.startAcknowledged])),
+        {
+          flow: false,
+          report: true,
+        },
+      )
     }),
   },
   {

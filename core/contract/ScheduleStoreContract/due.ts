@@ -69,6 +69,48 @@ export const dueCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "dueSchedules > a schedule that a failure holds waits for a decision: its dead run counts as alive until then",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      const trigger: Trigger = { kind: "every", periodMillis: 1_000, startAt: null, holdOnFailure: true }
+      const decisions = [
+        () => runs.drop([runId(1)]),
+        () => Effect.asVoid(runs.replay([runId(2)], [runId(12)])),
+        () => Effect.void,
+      ]
+      for (const [index, decide] of decisions.entries()) {
+        const n = index + 1
+        const id = `s${n}`
+        yield* put(newSchedule(id, { cursor: start, nextAt: start }, { trigger }))
+        yield* fireOne(fireAt(yield* rowOf(id), start, newRun(n), { nextAt: null, waitsUntil: start }))
+        const run = yield* claimOne()
+        // Only a dead run holds: the last of the three succeeded.
+        yield* settle(n === 3 ? success(run) : failing(run, null))
+        yield* expectSame(`${id} before`, yield* dueIds(), n === 3 ? [id] : [])
+        yield* decide()
+        yield* expectFields(`${id} after`, (yield* schedules.dueSchedules(10))[0], {
+          id,
+          lastRunAlive: false,
+          lastRunEndedAt: clock.now(),
+        })
+        yield* schedules.deleteSchedules([id])
+        yield* runs.cancel([runId(12)], "Not wanted")
+      }
+      // One that is due by its instant says so too.
+      yield* put(newSchedule("s", { cursor: start, nextAt: start }, { trigger }))
+      yield* fireOne(fireAt(yield* rowOf("s"), start, newRun(4), { nextAt: start + 1_000 }))
+      yield* settle(failing(yield* claimOne(), null))
+      clock.advance(1_000)
+      yield* expectFields("by its instant", (yield* schedules.dueSchedules(10))[0], {
+        lastRunAlive: true,
+        lastRunEndedAt: null,
+      })
+    }),
+  },
+  {
     name: "dueSchedules > a fixed delay waits for its last run, and is due as soon as that has ended",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore

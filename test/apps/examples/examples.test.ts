@@ -8,7 +8,9 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { type Config, engine, type Run, type RunningEngine } from "../../../apps/sdk/mod.ts"
 
 const waitMillis = 20_000
-const once = ["parser.flaky", "welcome.later", "zones.read", "zones.report", "zones.transform"] as const
+const once = ["parser.flaky", "welcome.later", "zones"] as const
+/** The steps that run each time; `compare` fails, and `unknown` runs only where there is something to say. */
+const steps = ["read", "table", "pages", "report", "welcome"] as const
 
 let folder: string
 let config: Config
@@ -58,27 +60,41 @@ test(
     for (const job of [...once, "machine.sample"])
       expect(ends.get(job)).toMatchObject({ job, state: "succeeded" })
 
-    // The chain: one page with a row for each line of data.
+    // The flow: one page with a row for each line of data, and one for each continent.
     const file = await readFile(new URL("../../../apps/examples/data/zone1970.tab", import.meta.url), "utf8")
     const zones = file.split("\n").filter((line) => line !== "" && !line.startsWith("#")).length
     const page = await output("zones.md")
-    const rows = page.slice(page.indexOf("## All zones")).match(/^\| \w+\/.*\|$/gm) ?? []
+    const rowsOf = (text: string) => text.match(/^\| \w+\/.*\|$/gm) ?? []
+    const rows = rowsOf(page.slice(page.indexOf("## All zones")))
     expect(zones).toBeGreaterThan(300)
     expect(rows).toHaveLength(zones)
     expect(rows.find((row) => row.includes("Europe/Berlin"))).toMatch(
       /\| 52\.5000 \| 13\.3667 \| \+0[12]:00 \|$/,
     )
-    expect(outputOf("zones.report")).toMatchObject({
+    expect(outputOf("zones")).toMatchObject({
       path: join(folder, "output", "zones.md"),
       bytes: new TextEncoder().encode(page).length,
       zones,
+      compared: "failed",
     })
-    const chainIds = ["zones.read", "zones.transform", "zones.report"].map((job) => ends.get(job)?.chainId)
-    expect(new Set(chainIds)).toEqual(new Set([ends.get("zones.report")?.id]))
+    const pages = (await readdir(join(folder, "output"))).filter((name) => /^zones-\w+\.md$/.test(name))
+    expect(outputOf("zones")).toMatchObject({ pages: pages.length })
+    const perPage = await Promise.all(pages.map(async (name) => rowsOf(await output(name)).length))
+    expect(perPage.reduce((sum, count) => sum + count, 0)).toBe(zones)
+    const flowRun = ends.get("zones") as Run
+    const view = await started.flow(flowRun.id)
+    expect(Object.fromEntries(view?.steps.map(({ id, state }) => [id, state]) ?? [])).toEqual({
+      ...Object.fromEntries(steps.map((id) => [id, "succeeded"])),
+      compare: "failed",
+      unknown: expect.stringMatching(/^(skipped|succeeded)$/),
+    })
+    const items = (await started.runs({ limit: 200 })).filter(({ job }) => job === "zones/pages[]")
+    expect(items).toHaveLength(pages.length)
+    expect(items.every(({ state, chainId }) => state === "succeeded" && chainId === flowRun.id)).toBe(true)
 
-    // The delayed one-shot: not early, and sent by the chain.
+    // The delayed one-shot: not early, and sent by the flow.
     const welcome = ends.get("welcome.later") as Run
-    expect(outputOf("zones.report")).toMatchObject({ welcome: welcome.id })
+    expect(outputOf("zones")).toMatchObject({ welcome: welcome.id })
     expect(welcome.dueAt - welcome.createdAt).toBe(3000)
     expect(welcome.startedAt).toBeGreaterThanOrEqual(welcome.dueAt)
     expect(await output("welcome.log")).toBe(`${outputOf("welcome.later")["line"] as string}\n`)
@@ -128,7 +144,8 @@ test(
       },
       { timeout: 8000, interval: 100 },
     )
-    const counts = (await again.counts()).filter(({ job }) => !job.startsWith("machine."))
+    // The flow and its steps are not started again: their schedule is kept.
+    const counts = (await again.counts()).filter(({ job }) => !/^(machine\.|zones\/)/.test(job))
     expect(counts.sort((a, b) => (a.job < b.job ? -1 : 1))).toEqual(
       ["parser.broken", ...once].map((job) => ({
         job,

@@ -485,6 +485,7 @@ describe("a good config", () => {
     const { book, schedules, storage, ...rest } = await checkConfig({ jobs: [one] })
     expect(rest).toEqual({
       jobs: new Map([["one", one]]),
+      flows: new Map(),
       slots: 10,
       leaseMillis: 5000,
       pollMillis: 1000,

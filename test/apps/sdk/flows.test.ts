@@ -237,7 +237,7 @@ describe("steps", () => {
       if (event.kind === "log") logged.push(event.line)
     })
     const sent = await talks.send()
-    const id = (await sent.result()) as string
+    const id = await sent.result()
     expect(await engine.run(id)).toMatchObject({ parentId: sent.id, chainId: sent.id, step: 0 })
     expect(logged).toEqual(["attempt 1 of talks/a"])
   })
@@ -418,7 +418,7 @@ describe("lists", () => {
     const ran: Array<string> = []
     const items = flow("items", { input: Schema.String }, (f) => {
       f.map("all", {
-        over: (_, input) => [...input],
+        over: (_, input) => input.split(""),
         retry: { max: 2, delay: "1s", jitter: "none" },
         run: (item, ctx) => {
           ran.push(`${item}${ctx.run.attempt} of ${ctx.input}`)

@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest"
 import { newRun, runId } from "../../../core/contract/Fixtures.ts"
 import { type ErrorInfo, type NewRun, type Run, type RunState, runStates } from "../../../core/domain/Run.ts"
 import * as Transition from "../../../core/domain/Transition.ts"
-import type { NodeRow } from "../../../core/ports/StoreDriver.ts"
+import type { Expansion, StepState } from "../../../core/domain/Flow.ts"
+import type { FlowView, NodeRow } from "../../../core/ports/StoreDriver.ts"
 import { explain, type RunFacts } from "../../../core/run/Explain.ts"
 
 const words = { at: (millis: number) => `T+${millis}`, span: (millis: number) => `${millis} ms` }
@@ -43,6 +44,66 @@ describe("explain > a run that waits", () => {
     )
     expect(why(must(Transition.snoozed(claimed(), 1, 10_000, 2000)))).toBe(
       "Its handler snoozed it at attempt 1 of 3: due again at T+12000, in 2000 ms",
+    )
+  })
+
+  const view = (expansion: Expansion, run: Run, steps: FlowView["steps"]): FlowView => ({
+    run,
+    expansion,
+    round: 1,
+    deadlineAt: null,
+    steps,
+  })
+  const work = { job: "etl/x", queue: "default", priority: 0, attemptMax: 3 }
+  const etl: Expansion = {
+    kind: "flow",
+    definition: {
+      name: "etl",
+      version: "1",
+      output: null,
+      failFast: false,
+      timeoutMillis: null,
+      steps: ["a", "b", "c", "d"].map((id) => ({ id, needs: [], ...work })),
+    },
+  }
+  const list: Expansion = { kind: "map", step: work, items: ["1", "2"], failFast: false }
+  const at = (state: StepState, n: number | null = null) => ({
+    state,
+    runId: n === null ? null : runId(n),
+    reason: null,
+  })
+
+  test("for its steps, or the items of its list, with those that are under way", () => {
+    const run = must(Transition.expanded(claimed(fresh({ job: "etl" })), 1, 3))
+    const steps = [at("succeeded", 2), at("released", 3), at("blocked"), at("blocked")]
+    expect(explain(facts(run, { flow: view(etl, run, steps) }), words)).toEqual({
+      why: 'Waits for 3 of 4 steps; under way: "b", at attempt 1 of 3',
+      next: `Why that one waits: uhrwerk run explain ${runId(3)}`,
+    })
+    const items = [at("released", 2), at("released", 3)]
+    expect(why(run, { flow: view(list, run, items) })).toBe(
+      "Waits for 2 of 2 items; under way: item 0, item 1, at attempt 1 of 3",
+    )
+  })
+
+  test("as a step of a flow run or an item of a list, it says of which", () => {
+    const parent = must(Transition.expanded(claimed(fresh({ job: "etl" })), 1, 3))
+    const run = fresh({ job: "etl/c", dueAt: 12_000, parentId: parent.id, step: 2 })
+    expect(explain(facts(run, { parent: view(etl, parent, []) }), words)).toEqual({
+      why: 'Step "c" of run "etl": waits for its time: due at T+12000, in 2000 ms',
+      next: `The whole: uhrwerk run explain ${parent.id}`,
+    })
+    const dead = failed(claimed({ ...run, dueAt: 0, state: "ready" }), null)
+    const told = explain(facts(dead, { parent: view(list, parent, []) }), words)
+    expect(told.why).toMatch(/^Item 2 of run "etl": dead at T\+2000/)
+    // It has no letter that could be replayed.
+    expect(told.next).toBe(`The whole: uhrwerk run explain ${parent.id}`)
+  })
+
+  test("a dead flow run is re-run from what failed", () => {
+    const run = must(Transition.stepsFailed(must(Transition.expanded(claimed(), 1, 1)), error, null, 2000))
+    expect(explain(facts(run, { flow: view(etl, run, []) }), words).next).toBe(
+      `Run what failed again when the cause is mended: uhrwerk flow rerun ${run.id} --from-failed`,
     )
   })
 
