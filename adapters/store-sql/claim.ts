@@ -18,6 +18,12 @@ type Transiting = Exclude<Settlement, Expanding | { kind: "succeeded" }>
 const dueOf = ({ state, dueAt }: Run): number | null =>
   state === "scheduled" || state === "ready" || state === "retrying" ? dueAt : null
 
+/**
+ * The jobs of whoever claims, who asks with the same list each time: a flow of 10,000 steps has as many jobs, and
+ * reading them from a parameter would cost each claim more than all the rest of it. The benchmark's floor has it too.
+ */
+export const askedTable = "create temp table asked (job text primary key, expands integer) without rowid"
+
 /** The part of a store that moves runs from due to ended; `flows` takes those that expand. */
 export const makeClaim = (session: Session, flows: Flows) => {
   const { database, now } = session
@@ -48,9 +54,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
     sql`select run_id from expansions indexed by expansions_deadline
       where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
   )
-  // The jobs of whoever asks, who asks with the same list each time: a flow of 10,000 steps has as many jobs, and
-  // reading them from a parameter would cost each claim more than all the rest of it.
-  prepare(database, sql`create temp table asked (job text primary key, expands integer) without rowid`).run()
+  prepare(database, sql.raw(askedTable)).run()
   const forget = prepare(database, sql`delete from temp.asked`)
   const ask = prepare(
     database,

@@ -2,6 +2,7 @@
 // engine runs here: no ids are made, no rows are decoded, no promise is waited for. What the engine does on top
 // of it is the price of the engine.
 import { DatabaseSync, type StatementSync } from "node:sqlite"
+import { askedTable } from "../../adapters/store-sql/claim.ts"
 import { migrations } from "../../adapters/store-sql/migrations.ts"
 import { makeIds } from "../../core/domain/Ids.ts"
 import { defaultRetryPolicy } from "../../core/domain/RetryPolicy.ts"
@@ -17,9 +18,10 @@ export const floorSql = {
   count: `insert into run_counts (job, state, count) values (?, ?, ?)
     on conflict (run_counts.job, run_counts.state) do update set count = run_counts.count + excluded.count`,
   claim: `update runs set state = ?, attempt = runs.attempt + 1, token = runs.token + 1, node = ?,
-    started_at = ?, start_acknowledged = ? where runs.seq in (select seq from runs indexed by runs_ready
+    started_at = ?, start_acknowledged = ? and not (select expands from temp.asked where job = runs.job)
+    where runs.seq in (select seq from runs indexed by runs_ready
     where state = 'ready' and queue = ? and due_at <= ? and attempt < attempt_max
-    and job in (select value from json_each(?)) order by priority desc, due_at, id limit ?)
+    and job in (select job from temp.asked) order by priority desc, due_at, id limit ?)
     returning ${runColumns}`,
   settle: `update runs set state = ?, settled_token = runs.token, node = ?, ended_at = ?, error = ?, output = ?
     where (runs.id = ? and runs.state = 'running' and runs.token = ?) returning job, needs, parent_id, step`,
@@ -98,6 +100,8 @@ export const openFloor = (file: string): Floor => {
   const version = Number(Object.values(sqlite.prepare("pragma user_version").get() ?? {})[0])
   for (const step of migrations.slice(version)) sqlite.exec(step)
   sqlite.exec(`pragma user_version = ${migrations.length}`)
+  sqlite.exec(askedTable)
+  sqlite.exec(`insert into temp.asked values ('${job}', 0)`)
   const begin = sqlite.prepare("begin immediate")
   const commit = sqlite.prepare("commit")
   const statements = Object.fromEntries(
@@ -124,7 +128,7 @@ export const openFloor = (file: string): Floor => {
     sqlite.exec("pragma synchronous = normal")
     begin.run()
     const now = Date.now()
-    const rows = statements.claim.all("running", "floor", now, 1, queue, now, `["${job}"]`, limit)
+    const rows = statements.claim.all("running", "floor", now, 1, queue, now, limit)
     if (rows.length > 0) move("ready", "running", rows.length)
     commit.run()
     sqlite.exec("pragma synchronous = full")
