@@ -33,8 +33,8 @@ const stepBytes = 256
 const edgeBytes = 8
 const cacheBytesMax = 64 * 2 ** 20
 
-/** Definitions in the file, and the plans that are made of them. */
-export const makeDefinitions = (database: Database) => {
+/** Definitions in the file, and the plans that are made of them, of which at most about `bytesMax` are kept. */
+export const makeDefinitions = (database: Database, bytesMax = cacheBytesMax) => {
   const byVersion = prepare(
     database,
     build
@@ -71,7 +71,7 @@ export const makeDefinitions = (database: Database) => {
     drop(key)
     const size = (plan.graph.size + 1) * stepBytes + plan.graph.needs.targets.length * edgeBytes
     for (const oldest of cache.keys()) {
-      if (bytes + size <= cacheBytesMax) break
+      if (bytes + size <= bytesMax) break
       drop(oldest)
     }
     cache.set(key, { named, plan, bytes: size })

@@ -160,7 +160,7 @@ export const makeHands = (session: Session) => {
       steps.put(taken.flatMap((each) => each.steps))
       const runs = taken.flatMap((each) => each.runs)
       if (!session.insertAll(runs)) throw new Error("A step was released whose run is there already")
-      setWaiting(flows.filter(({ waits }) => waits).map(({ run, totals }) => [run.id, totals.open]))
+      setWaiting(flows.map(({ run, totals }) => [run.id, totals.open]))
     },
     reset: (): void => {
       held.clear()

@@ -15,7 +15,7 @@ export interface StepResult {
   readonly state: StepState
   readonly runId: string | null
   readonly reason: string | null
-  /** Of one that succeeded. */
+  /** Of one that succeeded; others have none, whether by themselves or by hand. */
   readonly output: string | null
 }
 
@@ -25,7 +25,7 @@ export const makeOutputs = (database: Database) => {
     prepare(
       database,
       sql`select s.step, s.state, s.run_id, coalesce(s.reason, r.reason) as reason,
-        iif(s.state = 'succeeded', coalesce(s.output, r.output), null) as output
+        coalesce(s.output, r.output) as output
         from steps as s left join runs as r on r.id = s.run_id
         where s.expansion_id = ${at("id")} ${where} order by s.step`,
     )

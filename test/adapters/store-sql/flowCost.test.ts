@@ -60,23 +60,27 @@ describe("cost", () => {
     },
   )
 
-  test("flows in flows, 500 deep: the end of the last ends all, and so does a cancel of the first", async () => {
-    const depth = 500
-    const nested = flowOf("nested", [stepOf("inner")])
-    for (const how of ["succeed", "fail", "cancel"]) {
-      const { store, count } = memory()
-      await expand(store, 1, nested)
-      for (let level = 1; level < depth; level++) {
-        const [run] = await claim(store)
-        const held = { id: run?.id ?? "", token: run?.token ?? 0 }
-        await store.settle([{ ...held, kind: "expanded", expansion: nested, retryInMillis: null }])
+  test(
+    "flows in flows, 1,500 deep: the end of the last ends all, and so does a cancel of the first",
+    { timeout: 60_000 },
+    async () => {
+      const depth = 1_500
+      const nested = flowOf("nested", [stepOf("inner")])
+      for (const how of ["succeed", "fail", "cancel"]) {
+        const { store, count } = memory()
+        await expand(store, 1, nested)
+        for (let level = 1; level < depth; level++) {
+          const [run] = await claim(store)
+          const held = { id: run?.id ?? "", token: run?.token ?? 0 }
+          await store.settle([{ ...held, kind: "expanded", expansion: nested, retryInMillis: null }])
+        }
+        expect(count("runs where state = 'blocked'")).toBe(depth)
+        if (how === "cancel") await store.cancel([runId(1)], "why")
+        else await drain(store, how === "fail" ? lost : won)
+        const state = how === "succeed" ? "succeeded" : how === "fail" ? "dead" : "cancelled"
+        expect(count(`runs where state = '${state}'`)).toBe(depth + 1)
+        expect(count("dead_letters")).toBe(how === "fail" ? 1 : 0)
       }
-      expect(count("runs where state = 'blocked'")).toBe(depth)
-      if (how === "cancel") await store.cancel([runId(1)], "why")
-      else await drain(store, how === "fail" ? lost : won)
-      const state = how === "succeed" ? "succeeded" : how === "fail" ? "dead" : "cancelled"
-      expect(count(`runs where state = '${state}'`)).toBe(depth + 1)
-      expect(count("dead_letters")).toBe(how === "fail" ? 1 : 0)
-    }
-  })
+    },
+  )
 })

@@ -2,7 +2,9 @@
 // all that follows from an end, and nothing lost between any two steps.
 import { DatabaseSync } from "node:sqlite"
 import { describe, expect, test } from "vitest"
-import { sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
+import { openDatabase } from "../../../adapters/store-sql/Database.ts"
+import { makeDefinitions } from "../../../adapters/store-sql/definitions.ts"
+import { driverOver, sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
 import { newRun, runId } from "../../../core/contract/Fixtures.ts"
 import type { Expansion } from "../../../core/domain/Flow.ts"
 import type { Settlement } from "../../../core/domain/Outcome.ts"
@@ -74,6 +76,40 @@ describe("rows", () => {
     expect(await statesOf(store, id)).toEqual(["released"])
     await drain(store)
     expect((await store.get([id]))[0]).toMatchObject({ state: "succeeded" })
+  })
+
+  test("an id that two sessions gave to different definitions names in each the one that is in the file", async () => {
+    const path = file("two.db")
+    let millis = now()
+    const [one, two] = [1, 2].map(() =>
+      driverOver(openDatabase({ file: path }), { file: path, now: () => millis }),
+    )
+    if (one === undefined || two === undefined) throw new Error("not opened")
+    await expand(one, 1, flowOf("first", chain(2)))
+    await one.cancel([runId(1)], "why")
+    millis += 10
+    await two.prune(millis, 100)
+    const id = await expand(two, 2, flowOf("second", chain(3)))
+    expect(await statesOf(one, id)).toEqual(["released", "blocked", "blocked"])
+    await one.close()
+    await two.close()
+  })
+
+  test("plans are kept until others have taken their room", () => {
+    const database = openDatabase({ file: ":memory:" })
+    const definitions = makeDefinitions(database, 10_000)
+    const enter = (name: string) => definitions.enter(flowOf(name, chain(15)))
+    const first = enter("first")
+    enter("second")
+    expect(enter("first").plan).toBe(first.plan)
+    enter("third")
+    expect(enter("first").plan).toBe(first.plan)
+    // Far more than all of them.
+    enter("fourth")
+    enter("fifth")
+    expect(enter("first").plan).not.toBe(first.plan)
+    expect(enter("first").key).toEqual(first.key)
+    database.close()
   })
 })
 
@@ -152,6 +188,43 @@ describe("one transaction", () => {
     ])
     expect(await statesOf(store, id)).toEqual(["failed", "failed"])
     expect((await store.get([id]))[0]).toMatchObject({ state: "dead" })
+  })
+
+  test("a claim gives out what a deadline that it found has released", async () => {
+    let millis = now()
+    const { store } = memory(() => millis)
+    const outer = [stepOf("inner", [], { job: "inner" }), stepOf("mend", ["inner"], { rule: "one_failed" })]
+    await expand(store, 1, flowOf("outer", outer))
+    const [inner] = await claim(store, ["inner"])
+    const expansion = flowOf("inner", chain(2), { timeoutMillis: 1_000 })
+    await store.settle([
+      { id: inner?.id ?? "", token: inner?.token ?? 0, kind: "expanded", expansion, retryInMillis: null },
+    ])
+    millis += 1_000
+    expect((await claim(store)).map(({ parentId, step }) => [parentId, step])).toEqual([[runId(1), 1]])
+  })
+
+  test("what was never reached when its flow run was cancelled is kept as that by a re-run, and read as that", async () => {
+    const { store } = memory()
+    const steps = [stepOf("a"), stepOf("b", ["a"]), stepOf("c"), stepOf("d", ["c"], { rule: "one_success" })]
+    const id = await expand(
+      store,
+      1,
+      flowOf("two", [...steps, stepOf("e", ["a", "c"], { rule: "one_success" })]),
+    )
+    const held = await claim(store)
+    await store.settle(held.filter(({ step }) => step === 2).map(won))
+    const e = (await claim(store)).find(({ step }) => step === 4)?.id ?? ""
+    const needs = async () => (await store.stepInputs([e]))[0]?.needs.map(({ state }) => state)
+    expect(await needs()).toEqual(["released", "succeeded"])
+    await store.cancel([id], "why")
+    expect(await needs()).toEqual(["failed", "succeeded"])
+    await store.rerunFlow(id, runId(2), ["d"])
+    const kept = ["failed", "upstream_failed", "succeeded", "released", "failed"]
+    expect(await statesOf(store, runId(2))).toEqual(kept)
+    expect((await store.get([runId(2)]))[0]).toMatchObject({ state: "blocked", waitingFor: 1 })
+    await drain(store)
+    expect((await store.get([runId(2)]))[0]?.error?.message).toMatch(/^3 of 5 steps failed: "a", "b", "e"/)
   })
 })
 
