@@ -100,6 +100,14 @@ const reuse = flow("reuse", {}, (f) => {
     run: store,
   })
   same<typeof stored, Step<{ stored: number }, "reuse">>(true)
+  f.step("inline", {
+    needs: { stored },
+    input: async ({ stored: { stored: count } }) => ({ count }),
+    run: (own, ctx) => {
+      same<typeof own, { count: number }>(true)
+      same<typeof ctx.needs.stored, { stored: number }>(true)
+    },
+  })
   // @ts-expect-error its input is missing
   f.step("missing", { needs: { rows }, run: store })
   // @ts-expect-error an input of a wrong type
