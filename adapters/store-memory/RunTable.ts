@@ -1,6 +1,6 @@
 // The runs of the memory store with all that is derived from them: what is ready, waiting, running and ended,
-// keys, counts and dead letters. One method changes a run, and every index changes with it, so that no
-// operation can leave them apart. Time comes in as an argument; nothing here waits or throws.
+// keys, counts and dead letters. One method changes a run (`put`), and every index changes with it, so that no
+// operation can leave them apart; `apply` does what follows for other runs as well. Time comes in as an argument; nothing here waits or throws.
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import { type Attempt, type ErrorInfo, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
 import { type FlowRun, Plans } from "./FlowRun.ts"

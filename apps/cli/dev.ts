@@ -145,6 +145,9 @@ const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>): void => {
     case "retrying":
       return line("yellow", "~", `${job} failed in ${took} (${attempt})${why}${again}`)
     case "dead":
+      // A step has no letter: its flow run has.
+      if (event.run.parentId !== null)
+        return line("red", "x", `${job} failed for good after ${attempt}${why}`)
       return line("red", "x", `${job} is dead after ${attempt}${why}\n    uhrwerk dead show ${event.run.id}`)
     case "scheduled":
       return line("yellow", "~", `${job} snoozed after ${took}${again}`)

@@ -127,6 +127,7 @@ const makeEngine = (
       pollMillis: config.pollMillis,
       timers,
       events,
+      isAwaited: (id): boolean => dispatcher.carriesStepOf(id),
       onDue: horizon.add,
       onClosed: () => dispatcher.checkCarried(),
       onTrouble,

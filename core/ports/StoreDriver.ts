@@ -25,7 +25,10 @@ export interface Enqueued {
 /** What a node asks for when it has free slots. */
 export interface Claim {
   readonly node: string
-  /** Only these queues, and only jobs that the node has a handler for. */
+  /**
+   * Only these queues, and only jobs that the node has a handler for. A node asks with the same lists each time, so
+   * that a driver may keep what it made of one: nobody changes a list that was handed in.
+   */
   readonly queues: ReadonlyArray<string>
   readonly jobs: ReadonlyArray<string>
   /** At most this many runs, 1 to 1,000. */

@@ -28,6 +28,8 @@ export interface Dispatcher {
   readonly cancel: (ids: ReadonlyArray<string>) => void
   /** Steps may have been called off: asks now which carried runs are still ours. */
   readonly checkCarried: () => void
+  /** Whether a step of this run is carried, and still ours. */
+  readonly carriesStepOf: (id: string) => boolean
   /** Tells all handlers to stop; with `drain` their runs are handed back unfinished. */
   readonly stopAll: (reason: StopReason) => void
   /** Runs that are carried now. */
@@ -271,6 +273,7 @@ export const makeDispatcher = (
         checkCarried()
       },
       checkCarried,
+      carriesStepOf: (id) => [...carried.values()].some(({ run, told }) => run.parentId === id && !told),
       stopAll: (reason) => {
         for (const each of carried.values()) {
           if (reason === "drain") finish(each, { kind: "released" })

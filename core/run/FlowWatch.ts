@@ -40,6 +40,8 @@ export const makeFlowWatch = (options: {
   readonly pollMillis: number
   readonly timers: Timers
   readonly events: Events
+  /** Whether the outcome of a step of this run is on its way to us: its end is told first, and then we are asked again. */
+  readonly isAwaited: (id: string) => boolean
   /** A run waits again, until this instant. */
   readonly onDue: (dueAt: number) => void
   /** A run has left its steps: those that were under way were called off. */
@@ -80,6 +82,8 @@ export const makeFlowWatch = (options: {
         entry.attempt = run.attempt
         return
       }
+      // All steps have ended, and their ends come first.
+      if (run.state === "succeeded" && options.isAwaited(id)) return
       // It may be at its next attempt already.
       const state = isFinal(run.state) ? run.state : "retrying"
       const dueAt = run.state === "retrying" ? run.dueAt : null

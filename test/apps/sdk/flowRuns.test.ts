@@ -578,6 +578,23 @@ describe("by hand", () => {
     expect(await engine.deadLetters()).toEqual([])
   })
 
+  test("a cancel is told where nothing of the flow run is under way, too", async () => {
+    const waits = flow("waits", {}, (f) => {
+      f.step("a", {
+        retry: { max: 2, delay: "1h", jitter: "none" },
+        run: () => {
+          throw new Error("not yet")
+        },
+      })
+    })
+    const engine = await start({ jobs: [waits] })
+    const sent = await waits.send()
+    await engine.advance("1s")
+    const result = sent.result().catch((error: Error) => error.message)
+    await engine.cancel(sent.id, "not today")
+    expect(await result).toContain("not today")
+  })
+
   test("a replay of a dead flow run does all of it again", async () => {
     const { state, mend } = mendable()
     const engine = await start({ jobs: [mend] })
