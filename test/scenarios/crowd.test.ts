@@ -14,7 +14,7 @@ import { layerDriver } from "../../core/ports/Store.ts"
 
 const dueAt = Date.UTC(2026, 2, 2, 2, 18)
 const count = 5000
-const leaseMillis = 5000
+const leaseMillis = 2000
 const beatMillis = leaseMillis / 4
 
 const cpuMillis = (): number => {
@@ -72,11 +72,14 @@ test("SC-S05 5,000 schedules of one instant: none is lost, the event loop stays 
       turns.push(now - last)
       last = now
     }, 1)
+    beats.length = 0
+    beats.push(performance.now())
     clock.moveTo(dueAt)
     await all.promise
     clearInterval(watch)
     turns.push(cpuMillis() - last)
-    beats.push(performance.now())
+    // Where the crowd is through before the first beat, that one counts too.
+    while (beats.length < 3) await new Promise((resolve) => setTimeout(resolve, 20))
     await app.stop()
 
     expect([...started.values()].filter((times) => times !== 1)).toEqual([])
@@ -88,7 +91,6 @@ test("SC-S05 5,000 schedules of one instant: none is lost, the event loop stays 
     expect(new Set(rows.map(({ runId }) => runId))).toEqual(new Set(started.keys()))
     expect(quantile(turns, 0.99)).toBeLessThan(250)
     const gaps = beats.slice(1).map((beat, n) => beat - (beats[n] as number))
-    expect(gaps.length).toBeGreaterThan(0)
     expect(Math.max(...gaps)).toBeLessThan(2 * beatMillis)
   } finally {
     await driver.close()
