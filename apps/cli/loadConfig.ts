@@ -6,7 +6,7 @@ import { errorInfo } from "../../core/domain/Payload.ts"
 import type { Config } from "../sdk/config.ts"
 import { ConfigError } from "./errors.ts"
 
-const names = ["uhrwerk.config.ts", "uhrwerk.config.js", "uhrwerk.config.mjs"]
+const names = ["uhrwerk.config.ts", "uhrwerk.config.mts", "uhrwerk.config.js", "uhrwerk.config.mjs"]
 
 /** The config file in the current folder; `undefined` when there is none. */
 export const findConfig = (): string | undefined => names.find((name) => existsSync(name))
@@ -26,8 +26,12 @@ export const loadConfig = async (named: string | undefined): Promise<Config> => 
   } catch (error) {
     const { name, message, stack } = errorInfo(error)
     const place = placeOf(error, stack ?? "", file)
+    // What `npm init` writes makes Node read the file as CommonJS.
+    const next = /outside a module|Unexpected token 'export'/.test(message)
+      ? `Set "type": "module" in package.json, or name the file ${names[1]}`
+      : "Correct the file and start again"
     throw new ConfigError(
-      `Cannot load "${file}": ${name}: ${message}${place === undefined ? "" : ` (${place})`}. Correct the file and start again`,
+      `Cannot load "${file}": ${name}: ${message}${place === undefined ? "" : ` (${place})`}. ${next}`,
       { cause: error },
     )
   }

@@ -377,3 +377,27 @@ describe("output", { timeout: limit }, () => {
     })
   })
 })
+
+test.skipIf(process.versions["bun"] !== undefined || process.versions["deno"] !== undefined)(
+  "a config in a folder of CommonJS is told how to be read, and .mts is read anywhere",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "uhrwerk-commonjs-"))
+    try {
+      const source = `import { defineConfig, job } from ${JSON.stringify(moduleUrl("apps/sdk/mod.ts"))}
+export default defineConfig({ jobs: [job("one", { run: () => {} })] })\n`
+      writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }')
+      writeFileSync(join(folder, "uhrwerk.config.ts"), source)
+      const refused = await cli(["dev"], { cwd: folder })
+      expect(refused.code).not.toBe(0)
+      expect(refused.stderr).toContain(
+        'Set "type": "module" in package.json, or name the file uhrwerk.config.mts',
+      )
+      rmSync(join(folder, "uhrwerk.config.ts"))
+      writeFileSync(join(folder, "uhrwerk.config.mts"), source)
+      const read = await cli(["dev", "--fast-forward", "1s"], { cwd: folder })
+      expect(read).toMatchObject({ code: 0 })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+)
