@@ -155,7 +155,12 @@ const check = (request: BackfillRequest, now: number) =>
   Effect.gen(function* () {
     const { from, to = now, max = backfillMax, order = "oldest" } = request
     if (!(to <= now)) return yield* refuse("to", to, "an instant that has passed")
-    if (!(from <= to)) return yield* refuse("from", from, "an instant that is not after `to`")
+    if (!(from <= to))
+      return yield* refuse(
+        "from",
+        from,
+        "an instant that is not after `to`, which is now when it is left out",
+      )
     if (!Number.isInteger(max) || max < 1 || max > backfillMost)
       return yield* refuse("max", max, `a whole number from 1 to ${backfillMost}`)
     if (order !== "oldest" && order !== "newest") return yield* refuse("order", order, '"oldest" or "newest"')
