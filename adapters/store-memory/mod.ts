@@ -16,10 +16,15 @@ import { makeSchedules } from "./schedules.ts"
 import { ScheduleTable } from "./ScheduleTable.ts"
 import { makeUpkeep } from "./upkeep.ts"
 
-/** A fresh, empty store on the clock that is given, in epoch milliseconds. Closing it does nothing. */
-export const memoryDriver = (options: { readonly now: () => number }): StoreDriver => {
-  const { now } = options
-  const runs = new RunTable()
+/**
+ * A fresh, empty store on the clock that is given, in epoch milliseconds. Closing it does nothing. `runs` may be a table
+ * that watches each change of a row, as the simulation's does.
+ */
+export const memoryDriver = (options: {
+  readonly now: () => number
+  readonly runs?: RunTable
+}): StoreDriver => {
+  const { now, runs = new RunTable() } = options
   const schedules = new ScheduleTable()
   const nodes = new NodeTable()
   return {

@@ -91,6 +91,11 @@ const nodeOperations = ["join", "renew", "leave", "nodes"] as const satisfies Re
   keyof NodeStoreDriver
 >
 
+/** The name of an operation that a store may be asked for. */
+export type StoreOperation =
+  | (typeof runOperations | typeof flowOperations | typeof scheduleOperations | typeof nodeOperations)[number]
+  | "now"
+
 /**
  * The five services over a driver that `open` makes; it is closed with the layer's scope. What `open` fails
  * with (a file that is no database, a newer schema) passes through as it is.
