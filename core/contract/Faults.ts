@@ -29,16 +29,24 @@ export type FaultPlan = (operation: StoreOperation, args: ReadonlyArray<unknown>
 
 /** The store's services with faults. Whoever made the store closes it. */
 export const withFaults = (store: Context.Context<Store>, plan: FaultPlan): Context.Context<Store> => {
-  const { capabilities, now } = Context.get(store, StoreInfo)
-  const around = <A>(
+  const { name } = Context.get(store, StoreInfo).capabilities
+  return aroundCalls(store, (operation, args, call) =>
+    Effect.suspend(() => {
+      const fault = plan(operation, args)
+      return fault === null ? call : disturbed(call, fault, name, operation)
+    }),
+  )
+}
+
+/** The store's services with something around each call. */
+export const aroundCalls = (
+  store: Context.Context<Store>,
+  around: <A>(
     operation: StoreOperation,
     args: ReadonlyArray<unknown>,
     call: Effect.Effect<A, StoreError>,
-  ): Effect.Effect<A, StoreError> =>
-    Effect.suspend(() => {
-      const fault = plan(operation, args)
-      return fault === null ? call : disturbed(call, fault, capabilities.name, operation)
-    })
+  ) => Effect.Effect<A, StoreError>,
+): Context.Context<Store> => {
   const wrap = <S extends object>(service: S): S =>
     Object.fromEntries(
       Object.entries(service).map(([operation, call]) => [
@@ -46,6 +54,7 @@ export const withFaults = (store: Context.Context<Store>, plan: FaultPlan): Cont
         (...args: ReadonlyArray<unknown>) => around(operation as StoreOperation, args, call(...args)),
       ]),
     ) as S
+  const { capabilities, now } = Context.get(store, StoreInfo)
   return Context.make(RunStore, wrap(Context.get(store, RunStore))).pipe(
     Context.add(FlowStore, wrap(Context.get(store, FlowStore))),
     Context.add(ScheduleStore, wrap(Context.get(store, ScheduleStore))),

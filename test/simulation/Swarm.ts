@@ -1,0 +1,99 @@
+// What a seed turns on: how many nodes, of what size, which faults at which rates, where in the calendar. Most faults are
+// off in most seeds (swarm testing), so that what one hides from another is seen as well.
+import { makeRandom } from "./Random.ts"
+
+/** Rates are probabilities of a call or message, means of times in milliseconds between two events; 0: never. */
+export interface Swarm {
+  readonly seed: number
+  readonly startAt: number
+  readonly zone: string
+  readonly nodes: number
+  readonly slots: number
+  readonly leaseMillis: number
+  readonly pollMillis: number
+  /** How long faults go on, and how long everything then has to come to its end. */
+  readonly activeMillis: number
+  readonly settleMillis: number
+  /** Mean time between two requests of clients. */
+  readonly requestMillis: number
+  /** Handlers run on workers of their own, behind frames. */
+  readonly remote: boolean
+  readonly flows: boolean
+  readonly schedules: number
+  readonly failsBefore: number
+  readonly failsAfter: number
+  readonly slow: number
+  readonly slowMaxMillis: number
+  readonly crashMillis: number
+  readonly freezeMillis: number
+  readonly drainMillis: number
+  readonly partitionMillis: number
+  readonly storeDownMillis: number
+  readonly diskFullMillis: number
+  /** Of hints and of frames to and from workers. */
+  readonly lost: number
+  readonly repeated: number
+  readonly late: number
+  readonly workerGoneMillis: number
+  /** Largest difference between a node's clock and the store's. */
+  readonly skewMillis: number
+  /** Mean time between two steps of a clock, and how far they go. */
+  readonly clockStepMillis: number
+  readonly clockStepMaxMillis: number
+  readonly operateMillis: number
+}
+
+/** Instants shortly before a clock change, a month's and a year's end: where calendars are hard. */
+const beginnings: ReadonlyArray<readonly [string, string]> = [
+  ["UTC", "2024-06-12T09:29:40Z"],
+  ["America/New_York", "2024-03-10T06:59:10Z"],
+  ["America/New_York", "2024-11-03T05:59:10Z"],
+  ["Europe/Berlin", "2024-03-31T00:59:20Z"],
+  ["Europe/Berlin", "2024-10-27T00:59:30Z"],
+  ["Australia/Lord_Howe", "2024-10-05T15:29:20Z"],
+  ["Asia/Kolkata", "2024-02-29T18:29:15Z"],
+  ["UTC", "2024-12-31T23:59:20Z"],
+]
+
+/** The swarm of a seed. */
+export const swarmOf = (seed: number): Swarm => {
+  const { chance, int, next, pick } = makeRandom(seed ^ 0x5eed)
+  const sometimes = (probability: number, value: () => number): number => (chance(probability) ? value() : 0)
+  const [zone, beginning] = pick(beginnings)
+  const calm = chance(0.05)
+  const fault = (probability: number, value: () => number): number =>
+    calm ? 0 : sometimes(probability, value)
+  return {
+    seed,
+    startAt: Date.parse(beginning) + int(0, 999),
+    zone,
+    nodes: pick([1, 1, 2, 2, 3, 4]),
+    slots: pick([1, 2, 5, 10, 20]),
+    leaseMillis: pick([2000, 5000, 5000]),
+    pollMillis: pick([250, 1000, 1000]),
+    activeMillis: int(30, 90) * 1000,
+    settleMillis: 120_000,
+    requestMillis: pick([50, 200, 500, 1500]),
+    remote: chance(0.3),
+    flows: chance(0.6),
+    schedules: pick([0, 1, 3, 6]),
+    failsBefore: fault(0.5, () => next() * 0.1),
+    failsAfter: fault(0.5, () => next() * 0.1),
+    slow: fault(0.4, () => next() * 0.2),
+    slowMaxMillis: pick([20, 200, 2000]),
+    crashMillis: fault(0.5, () => int(5, 40) * 1000),
+    freezeMillis: fault(0.35, () => int(8, 60) * 1000),
+    drainMillis: fault(0.4, () => int(10, 40) * 1000),
+    partitionMillis: fault(0.3, () => int(10, 40) * 1000),
+    storeDownMillis: fault(0.2, () => int(20, 60) * 1000),
+    diskFullMillis: fault(0.15, () => int(20, 60) * 1000),
+    lost: fault(0.5, () => next() * 0.5),
+    repeated: fault(0.3, () => next() * 0.3),
+    late: fault(0.4, () => next() * 0.5),
+    workerGoneMillis: fault(0.5, () => int(10, 40) * 1000),
+    skewMillis: fault(0.3, () => pick([500, 5000, 600_000])),
+    clockStepMillis: fault(0.2, () => int(10, 40) * 1000),
+    clockStepMaxMillis: pick([2000, 60_000, 600_000]),
+    operateMillis: sometimes(0.6, () => int(1, 10) * 1000),
+  }
+}
