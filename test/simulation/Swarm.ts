@@ -61,19 +61,22 @@ export const swarmOf = (seed: number): Swarm => {
   const sometimes = (probability: number, value: () => number): number => (chance(probability) ? value() : 0)
   const [zone, beginning] = pick(beginnings)
   const calm = chance(0.05)
+  const nodes = pick([1, 1, 2, 2, 3, 4])
+  const slots = pick([1, 2, 5, 10, 20])
   const fault = (probability: number, value: () => number): number =>
     calm ? 0 : sometimes(probability, value)
   return {
     seed,
     startAt: Date.parse(beginning) + int(0, 999),
     zone,
-    nodes: pick([1, 1, 2, 2, 3, 4]),
-    slots: pick([1, 2, 5, 10, 20]),
+    nodes,
+    slots,
     leaseMillis: pick([2000, 5000, 5000]),
     pollMillis: pick([250, 1000, 1000]),
-    activeMillis: int(30, 90) * 1000,
+    activeMillis: int(15, 60) * 1000,
     settleMillis: 120_000,
-    requestMillis: pick([50, 200, 500, 1500]),
+    // No more than the slots can do: what is refused for want of room is another test's business.
+    requestMillis: Math.max(pick([150, 300, 600, 1500]), Math.round(4000 / (nodes * slots))),
     remote: chance(0.3),
     flows: chance(0.6),
     schedules: pick([0, 1, 3, 6]),

@@ -1,0 +1,165 @@
+// What people and programs ask of the engines: runs of every kind, cancels, replays, pauses, flows run again. Each goes
+// to a node that is up; what is acknowledged is written down, and has to be there ever after (I1).
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { EngineService } from "../../core/engine/Engine.ts"
+import type { Enqueued } from "../../core/ports/StoreDriver.ts"
+import type { RunRequest } from "../../core/run/Enqueue.ts"
+import { makeIds } from "../../core/domain/Ids.ts"
+import { flowJobs, plainJobs } from "./Handlers.ts"
+import type { Ground } from "./Ground.ts"
+import type { Swarm } from "./Swarm.ts"
+import type { Watch } from "./Watch.ts"
+import type { Lane, World } from "./World.ts"
+
+/** A node as its users see it. */
+export interface Served {
+  readonly lane: Lane
+  readonly engine: EngineService
+}
+
+/** Asks for things, and remembers the answers. */
+export interface Clients {
+  /** One request for work. */
+  readonly request: (node: Served) => void
+  /** One thing that a person does by hand. */
+  readonly operate: (node: Served) => void
+  /** At the end: what was acknowledged is there. */
+  readonly check: () => void
+}
+
+/** Clients of the engines over this store. */
+export const makeClients = (world: World, swarm: Swarm, ground: Ground, watch: Watch): Clients => {
+  const { random } = world
+  const { table } = ground
+  const ids = makeIds(
+    () => world.now,
+    () => (random.next() * 2 ** 32) | 0,
+  )
+  /** Ids that were asked for, in order. */
+  const asked: Array<string> = []
+  const acknowledged = new Map<string, Enqueued>()
+  const cancelled = new Set<string>()
+  const recent = (): string | undefined => asked[asked.length - 1 - random.int(0, Math.min(asked.length, 30))]
+
+  const ask = <A, E>(
+    { lane }: Served,
+    what: () => string,
+    effect: Effect.Effect<A, E>,
+    answered: (answer: A) => void = () => {},
+  ): void => {
+    watch.tell(lane.name, () => `asked to ${what()}`)
+    Effect.runForkWith(lane.context)(effect).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) answered(exit.value)
+      watch.tell(lane.name, () => `${Exit.isSuccess(exit) ? "did" : "failed to"} ${what()}`)
+    })
+  }
+
+  const newRequest = (): RunRequest => {
+    const job = random.pick(swarm.flows && random.chance(0.3) ? flowJobs : plainJobs)
+    const isChain = job === "clean" || job === "report"
+    const known = recent()
+    // A program that got no answer asks again with the same id.
+    const again = known !== undefined && random.chance(0.1)
+    const id = again ? known : ids()
+    if (!isChain && !again) asked.push(id)
+    return {
+      job: again ? (table.entries.get(id)?.run.job ?? job) : job,
+      input: random.chance(0.2) ? JSON.stringify({ n: random.int(0, 9) }) : null,
+      ...(isChain && !again ? {} : { id }),
+      ...(!isChain && !again && random.chance(0.2) ? { key: `k${random.int(0, 4)}` } : {}),
+      ...(random.chance(0.3) ? { delayMillis: random.int(0, 8000) } : {}),
+      ...(random.chance(0.1) ? { startWithinMillis: random.int(0, 3000) } : {}),
+      priority: random.int(0, 2),
+    }
+  }
+
+  const acknowledge = (answer: Enqueued): void => {
+    acknowledged.set(answer.id, answer)
+    if (!table.entries.has(answer.id)) watch.violated("I1", `${answer.id} was acknowledged and is not there`)
+  }
+
+  const cancel = (node: Served): void => {
+    const id = recent()
+    if (id === undefined) return
+    ask(
+      node,
+      () => `cancel ${id}`,
+      node.engine.cancel([id], "Nobody wants it any more"),
+      ([answer]) => {
+        if (answer?.result !== "cancelled") return
+        cancelled.add(id)
+        const state = table.entries.get(id)?.run.state
+        if (state !== "cancelled") watch.violated("I12", `${id} was told to be cancelled and is ${state}`)
+      },
+    )
+  }
+
+  const letters = (): ReadonlyArray<string> =>
+    [...table.letters.values()].filter(({ replayedBy }) => replayedBy === null).map(({ runId }) => runId)
+
+  const replay = (node: Served): void => {
+    const open = letters()
+    if (open.length === 0) return
+    const some = open.slice(-3)
+    ask(
+      node,
+      () => `replay ${some.join()}`,
+      node.engine.replay(some),
+      (answers) => {
+        for (const { newRunId, runId } of answers)
+          if (newRunId !== null && !table.entries.has(newRunId))
+            watch.violated("I1", `${runId} was replayed as ${newRunId}, which is not there`)
+      },
+    )
+  }
+
+  const someFlow = (): string | undefined => {
+    const flows = [...table.entries.values()].filter(({ flow }) => flow !== null)
+    return flows.length === 0 ? undefined : random.pick(flows).run.id
+  }
+
+  const byHand: ReadonlyArray<(node: Served) => void> = [
+    cancel,
+    cancel,
+    replay,
+    (node) => {
+      const id = someFlow()
+      if (id === undefined) return
+      const from = random.pick(["failed", "skipped"] as const)
+      ask(node, () => `rerun ${id} from ${from}`, node.engine.rerun(id, from))
+    },
+    (node) => {
+      const runId = someFlow()
+      const flow = runId === undefined ? undefined : table.entries.get(runId)?.flow
+      if (runId === undefined || flow === null || flow === undefined || flow.states.length === 0) return
+      const place = random.int(0, flow.states.length - 1)
+      const { expansion } = flow.plan
+      const step = expansion.kind === "flow" ? (expansion.definition.steps[place]?.id ?? "") : String(place)
+      const end = random.pick(["succeeded", "skipped"] as const)
+      const mark = { runId, step, end, reason: "By hand", output: null }
+      ask(node, () => `mark ${step} of ${runId} as ${end}`, node.engine.markStep(mark))
+    },
+    (node) => {
+      const runId = someFlow()
+      if (runId !== undefined)
+        ask(node, () => `cancel flow ${runId}`, node.engine.cancel([runId], "Not this one"))
+    },
+  ]
+
+  return {
+    request: (node) => {
+      const request = newRequest()
+      ask(node, () => `run ${request.job} ${request.id ?? ""}`, node.engine.enqueue(request), acknowledge)
+    },
+    operate: (node) => random.pick(byHand)(node),
+    check: () => {
+      for (const id of acknowledged.keys())
+        if (!table.entries.has(id)) watch.violated("I1", `${id} was acknowledged and is gone`)
+      for (const id of cancelled) {
+        const state = table.entries.get(id)?.run.state
+        if (state !== "cancelled") watch.violated("I12", `${id} was cancelled and is ${state}`)
+      }
+    },
+  }
+}

@@ -1,0 +1,231 @@
+// The nodes of a simulation through their lives: a supervisor starts each again after it crashed, was drained or failed
+// to start, as systemd or Kubernetes would.
+import type { EngineService } from "../../core/engine/Engine.ts"
+import type { NewSchedule } from "../../core/domain/Schedule.ts"
+import type { Run } from "../../core/domain/Run.ts"
+import type { Outcome } from "../../core/domain/Outcome.ts"
+import * as Effect from "effect/Effect"
+import { type Hands, inProcess, remote } from "./Executors.ts"
+import type { Ground } from "./Ground.ts"
+import type { Act } from "./Handlers.ts"
+import type { Bug } from "./Bug.ts"
+import { HintBus, live } from "./Node.ts"
+import type { Swarm } from "./Swarm.ts"
+import type { Watch } from "./Watch.ts"
+import { type Link, makeFaults, type Weather, wired } from "./Wire.ts"
+import type { Lane, World } from "./World.ts"
+
+/** One place where a node runs, life after life. */
+export interface Seat {
+  readonly name: string
+  lane: Lane
+  engine: EngineService | null
+  readonly link: Link
+  isDraining: boolean
+  /** Ends the life politely. */
+  stop: () => void
+}
+
+/** What the fleet is told. */
+export interface FleetOptions {
+  readonly world: World
+  readonly swarm: Swarm
+  readonly ground: Ground
+  readonly watch: Watch
+  readonly weather: Weather
+  readonly bug: Bug
+  readonly actOf: (run: Run) => Act
+  /** The config of a node that starts now. */
+  readonly schedules: () => ReadonlyArray<NewSchedule>
+  readonly onStart: (node: string, run: Run) => void
+  readonly onEnd: (node: string, run: Run, outcome: Outcome) => void
+}
+
+const graceMillis = 3000
+// Behind its own grace period, a drain waits for the store: twice five seconds, and the time of a lost call.
+const drainMaxMillis = graceMillis + 14_000
+
+/** All nodes. */
+export class Fleet {
+  readonly seats: ReadonlyArray<Seat>
+  readonly #options: FleetOptions
+  readonly #hints: HintBus
+  /** Workers of the remote executor; they outlive nodes. */
+  readonly #workers: Array<Lane>
+  #lives = 0
+
+  constructor(options: FleetOptions) {
+    const { world, swarm, watch, weather } = options
+    this.#options = options
+    this.#hints = new HintBus((from, to, arrive) => {
+      const { random } = world
+      if (weather.isStormy && random.chance(swarm.lost)) {
+        watch.counters.hintsLost++
+        return
+      }
+      if (from === to) to.add(arrive)
+      else to.after(weather.isStormy && random.chance(swarm.late) ? random.int(1, 3000) : 1, arrive)
+      if (weather.isStormy && random.chance(swarm.repeated)) to.after(random.int(1, 500), arrive)
+    })
+    this.#workers = [0, 1].map((place) => world.lane(`worker${place}`))
+    this.seats = Array.from({ length: swarm.nodes }, (_, place): Seat => ({
+      name: `node${place}`,
+      lane: world.lane(`node${place}`),
+      engine: null,
+      link: { cut: null },
+      isDraining: false,
+      stop: () => {},
+    }))
+    for (const seat of this.seats) this.#start(seat)
+  }
+
+  /** Nodes that can be asked now. */
+  up(): ReadonlyArray<Seat & { readonly engine: EngineService }> {
+    return this.seats.filter((seat): seat is Seat & { engine: EngineService } => seat.engine !== null)
+  }
+
+  crash(seat: Seat): void {
+    const { watch, world } = this.#options
+    if (seat.lane.isDead) return
+    watch.counters.crashes++
+    watch.tell(seat.name, () => "CRASHES")
+    this.#end(seat)
+    world.after(watchman(world), world.random.int(1, 8000), () => this.#start(seat))
+  }
+
+  freeze(seat: Seat, millis: number): void {
+    const { watch, world } = this.#options
+    const { lane } = seat
+    if (lane.isDead || lane.isFrozen) return
+    watch.counters.freezes++
+    watch.tell(seat.name, () => `FREEZES for ${millis} ms`)
+    lane.freeze()
+    world.after(watchman(world), millis, () => {
+      watch.tell(seat.name, () => "thaws")
+      lane.thaw()
+    })
+  }
+
+  /** Asks a node to stop, and starts the next life when it has. */
+  drain(seat: Seat): void {
+    const { watch, world, bug } = this.#options
+    const { engine, lane } = seat
+    if (engine === null || seat.isDraining) return
+    watch.counters.drains++
+    watch.tell(seat.name, () => "begins to drain")
+    seat.isDraining = true
+    seat.engine = null
+    const drain = bug.drain?.(engine, graceMillis) ?? engine.drain(graceMillis)
+    Effect.runForkWith(lane.context)(drain).addObserver(() => {
+      watch.tell(seat.name, () => "has drained")
+      seat.stop()
+    })
+    const begun = world.elapsed
+    lane.after(drainMaxMillis, () => {
+      if (!seat.isDraining || seat.lane !== lane || world.elapsed > begun + drainMaxMillis + 1) return
+      watch.violated("I13", `${seat.name} has not drained after ${drainMaxMillis} ms`)
+    })
+  }
+
+  worker(): Lane {
+    const alive = this.#workers.filter((lane) => !lane.isDead)
+    return this.#options.world.random.pick(alive)
+  }
+
+  /** A worker process is killed, or stands still; another one takes its place. */
+  loseWorker(): void {
+    const { watch, world } = this.#options
+    const place = world.random.int(0, this.#workers.length - 1)
+    const lane = this.#workers[place] as Lane
+    watch.counters.workersGone++
+    if (world.random.chance(0.5)) {
+      watch.tell(lane.name, () => "is killed")
+      lane.kill()
+      this.#workers[place] = world.lane(lane.name)
+    } else if (!lane.isFrozen) {
+      watch.tell(lane.name, () => "stands still")
+      lane.freeze()
+      world.after(watchman(world), world.random.int(500, 20_000), () => lane.thaw())
+    }
+  }
+
+  /** Nothing is cut or frozen any more. */
+  heal(): void {
+    for (const seat of this.seats) {
+      seat.link.cut = null
+      if (seat.lane.isFrozen) seat.lane.thaw()
+    }
+    for (const lane of this.#workers) if (lane.isFrozen) lane.thaw()
+  }
+
+  #start(seat: Seat): void {
+    const { world, swarm, ground, watch, weather, bug } = this.#options
+    const lane = world.lane(seat.name)
+    const life = ++this.#lives
+    seat.lane = lane
+    seat.isDraining = false
+    seat.engine = null
+    lane.skew = swarm.skewMillis === 0 ? 0 : world.random.int(-swarm.skewMillis, swarm.skewMillis)
+    const hands: Hands = {
+      world,
+      node: lane,
+      watch,
+      swarm,
+      weather,
+      actOf: this.#options.actOf,
+      onStart: (run) => {
+        watch.tell(seat.name, () => `starts ${run.job} ${run.id} attempt ${run.attempt}`)
+        this.#options.onStart(seat.name, run)
+      },
+      onEnd: (run, outcome) => {
+        watch.tell(seat.name, () => `ends ${run.job} ${run.id} ${outcome.kind}`)
+        this.#options.onEnd(seat.name, run, outcome)
+      },
+    }
+    const store = wired(
+      ground.services,
+      lane,
+      ground.lane,
+      makeFaults(swarm, weather, seat.link, world.random, watch),
+    )
+    watch.tell(seat.name, () => `starts, life ${life}`)
+    seat.stop = live({
+      lane,
+      swarm: bug.swarm?.(swarm) ?? swarm,
+      store: bug.store?.(store, { lane, ground, world }) ?? store,
+      executor: swarm.remote ? remote(hands, () => this.worker()) : inProcess(hands),
+      notifier: this.#hints.of(lane),
+      schedules: this.#options.schedules(),
+      onEvent: (event) => {
+        if (event.kind === "trouble" && event.doing.includes("begins anew"))
+          watch.violated("I14", `${seat.name}: a loop broke: ${event.error}`)
+        if (event.kind === "trouble") watch.tell(seat.name, () => `could not ${event.doing}: ${event.error}`)
+        if (event.kind === "leaseLost") watch.tell(seat.name, () => `lost the lease of ${event.node}`)
+      },
+      onReady: (engine) => {
+        watch.tell(seat.name, () => `is up as ${engine.node()}`)
+        seat.engine = engine
+      },
+      onEnd: (problem) => {
+        if (seat.lane !== lane) return
+        watch.tell(seat.name, () => `has ended ${problem ?? ""}`)
+        this.#end(seat)
+        world.after(watchman(world), 1000, () => this.#start(seat))
+      },
+    })
+  }
+
+  #end(seat: Seat): void {
+    seat.lane.kill()
+    seat.engine = null
+    seat.isDraining = false
+  }
+}
+
+const watchmen = new WeakMap<World, Lane>()
+/** The lane of what happens to nodes from outside: it never dies. */
+export const watchman = (world: World): Lane => {
+  const known = watchmen.get(world) ?? world.lane("world")
+  watchmen.set(world, known)
+  return known
+}

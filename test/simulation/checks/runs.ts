@@ -1,0 +1,240 @@
+// Runs, change by change: I3 one live lease, I4 only the current token, I5 bounded attempts, I7 final is final, I8 dead
+// and letter are one, I9 never early, I11 keys and slots, I12 cancel wins. Written anew from the architecture page, not
+// with the transitions of the core.
+import { isFinal, type Run, type RunState } from "../../../core/domain/Run.ts"
+import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
+import type { StoreOperation } from "../../../core/ports/Store.ts"
+import type { Call, Change } from "../Ground.ts"
+import type { Check, Scene } from "./Check.ts"
+
+type Way = `${RunState | "none"} ${RunState}`
+
+// What may follow in a step of a flow follows from whatever ended the step before it.
+const moving: ReadonlyArray<StoreOperation> = [
+  "settle",
+  "cancel",
+  "claim",
+  "promote",
+  "reclaim",
+  "markStep",
+  "rerunFlow",
+]
+const makes: ReadonlyArray<StoreOperation> = ["enqueue", "fire", "backfill", "replay", ...moving]
+const calledOff: ReadonlyArray<StoreOperation> = [...moving, "fire"]
+
+/** Every change that the architecture page allows, and the operations that may bring it. */
+const ways: Partial<Record<Way, ReadonlyArray<StoreOperation>>> = {
+  "none blocked": [...makes],
+  "none scheduled": makes,
+  "none ready": makes,
+  "blocked blocked": calledOff,
+  "blocked scheduled": moving,
+  "blocked ready": moving,
+  "blocked skipped": calledOff,
+  "blocked succeeded": calledOff,
+  "blocked retrying": calledOff,
+  "blocked dead": calledOff,
+  "blocked cancelled": calledOff,
+  "scheduled ready": ["claim", "promote"],
+  "scheduled expired": ["claim", "promote"],
+  "scheduled cancelled": calledOff,
+  "retrying ready": ["claim", "promote"],
+  "retrying expired": ["claim", "promote"],
+  "retrying cancelled": calledOff,
+  "ready running": ["claim"],
+  "ready expired": ["claim", "promote"],
+  "ready cancelled": calledOff,
+  "running running": ["started"],
+  "running succeeded": ["settle"],
+  "running skipped": ["settle"],
+  "running blocked": ["settle"],
+  "running scheduled": ["settle"],
+  "running ready": ["settle", "reclaim"],
+  "running retrying": ["settle", "reclaim"],
+  "running dead": ["settle", "reclaim"],
+  "running cancelled": calledOff,
+}
+
+// Losses before a start was acknowledged, until the run counts as dead.
+const lossMax = 5
+
+/** The checks. */
+export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
+  const { table } = ground
+  const violated = (invariant: string, run: Run, what: string): void =>
+    watch.violated(invariant, `${run.job} ${run.id} ${what}`)
+  /** Leases by node, as the store was asked to keep them. */
+  const leases = new Map<string, number>()
+  const keys = new Map<string, string>()
+  const carried = new Map<string, number>()
+  /** Claims less those that were given back. */
+  const used = new Map<string, number>()
+
+  const checkWay = (call: Call, { before, after }: Change): void => {
+    if (before !== null && isFinal(before.state))
+      return violated("I7", after, `was ${before.state} and became ${after.state} by ${call.operation}`)
+    const way: Way = `${before?.state ?? "none"} ${after.state}`
+    if (ways[way]?.includes(call.operation) !== true)
+      violated("I4", after, `went ${way.replace(" ", " -> ")} by ${call.operation}`)
+  }
+
+  const checkToken = (call: Call, before: Run, after: Run): void => {
+    if (after.token < before.token) violated("I4", after, `has token ${after.token} after ${before.token}`)
+    if (before.state !== "running" || after.state === "running") return
+    if (call.operation === "reclaim") {
+      const until = leases.get(before.node ?? "") ?? 0
+      if (until > call.now)
+        violated("I3", after, `was taken from ${before.node}, whose lease holds for ${until - call.now} ms`)
+      return
+    }
+    if (call.operation !== "settle" || after.state === "cancelled") return
+    const settlements = call.args[0] as ReadonlyArray<Settlement>
+    if (!settlements.some(({ id, token }) => id === before.id && token === before.token))
+      violated("I4", after, `was settled without its token ${before.token}`)
+  }
+
+  const checkClaim = (call: Call, before: Run, after: Run): void => {
+    if (before.dueAt > call.now) violated("I9", after, `was claimed ${before.dueAt - call.now} ms early`)
+    if (after.token <= before.token) violated("I4", after, "was claimed without a new token")
+    if (after.waitingFor > 0 && after.parentId === null && after.needs.length > 0)
+      violated("I6", after, `was claimed while it waits for ${after.waitingFor} runs`)
+    for (const need of after.needs) {
+      const state = table.entries.get(need)?.run.state
+      if (state !== "succeeded") violated("I6", after, `was claimed while ${need} is ${state}`)
+    }
+    const claims = (used.get(after.id) ?? 0) + 1
+    used.set(after.id, claims)
+    if (after.attempt > after.attemptMax || claims > after.attemptMax)
+      violated("I5", after, `is at attempt ${claims} of ${after.attemptMax}`)
+  }
+
+  const checkCarried = (before: Run | null, after: Run): void => {
+    if (before?.state === "running" && before.node !== null)
+      carried.set(before.node, (carried.get(before.node) ?? 0) - 1)
+    if (after.state !== "running" || after.node === null) return
+    const count = (carried.get(after.node) ?? 0) + 1
+    carried.set(after.node, count)
+    if (count > swarm.slots)
+      violated("I11", after, `is run ${count} of ${after.node}, which has ${swarm.slots} slots`)
+  }
+
+  const checkKey = (before: Run | null, after: Run): void => {
+    if (after.key === null) return
+    const name = `${after.job} ${after.key}`
+    const holder = keys.get(name)
+    if (before === null && holder !== undefined)
+      violated("I11", after, `has the key of ${holder}, which has not ended`)
+    if (!isFinal(after.state)) keys.set(name, after.id)
+    else if (holder === after.id) keys.delete(name)
+  }
+
+  const count = (before: Run | null, after: Run): void => {
+    if (before === null) watch.counters.runs++
+    if (before?.state === "running" && (after.state === "ready" || after.state === "scheduled"))
+      used.set(after.id, (used.get(after.id) ?? 0) - 1)
+    if (!isFinal(after.state)) return
+    watch.counters.ended++
+    if (after.state === "dead") watch.counters.dead++
+  }
+
+  const checkEnd = (call: Call, { after, error }: Change): void => {
+    if (["skipped", "cancelled", "expired"].includes(after.state) && (after.reason ?? "") === "")
+      violated("I2", after, `is ${after.state} without a reason`)
+    if (after.losses > lossMax + 1) violated("I5", after, `was lost ${after.losses} times`)
+    if (isFinal(after.state) && after.endedAt !== call.now)
+      violated("I7", after, "ended at another time than now")
+    if (after.state !== "dead") return
+    if (after.error === null) violated("I8", after, "is dead without an error")
+    if (after.parentId === null && !table.letters.has(after.id))
+      violated("I8", after, "is dead without a letter")
+    const attempts = table.entries.get(after.id)?.attempts.length ?? 0
+    const known = after.attempt + (error?.kind === "lost" && after.losses > lossMax ? 0 : 0)
+    if (attempts < known)
+      violated("I8", after, `is dead after ${after.attempt} attempts and tells of ${attempts}`)
+  }
+
+  const checkAnswers = (call: Call, answer: unknown): void => {
+    const settlements = call.args[0] as ReadonlyArray<Settlement>
+    for (const [place, { id, result }] of (answer as ReadonlyArray<Settled>).entries()) {
+      if (result === "stale") watch.counters.stale++
+      const run = table.entries.get(id)?.run
+      const token = settlements[place]?.token
+      if (result === "settled" && run !== undefined && run.token !== token)
+        violated("I4", run, `has token ${run.token}, and a settlement under ${token} was accepted`)
+    }
+  }
+
+  const keepLeases = ({ operation, args, now }: Call, answer: unknown): void => {
+    if (operation === "join") leases.set((args[0] as { id: string }).id, now + (args[1] as number))
+    if (operation === "renew" && answer === true) leases.set(args[0] as string, now + (args[1] as number))
+    if (operation === "leave") leases.delete(args[0] as string)
+  }
+
+  const checkLetters = (): void => {
+    for (const { run } of table.entries.values()) {
+      const letter = table.letters.get(run.id)
+      if (letter !== undefined && run.state !== "dead")
+        violated("I8", run, `has a letter and is ${run.state}`)
+    }
+  }
+
+  const checkCounts = (): void => {
+    const counts = new Map<string, number>()
+    for (const { run } of table.entries.values()) {
+      const name = `${run.job} ${run.state}`
+      counts.set(name, (counts.get(name) ?? 0) + 1)
+    }
+    for (const { job, state, count: kept } of ground.driver.counts() as ReadonlyArray<{
+      job: string
+      state: RunState
+      count: number
+    }>) {
+      const name = `${job} ${state}`
+      if (counts.get(name) !== kept)
+        watch.violated("I1", `${kept} runs of ${name} are counted, there are ${counts.get(name) ?? 0}`)
+      counts.delete(name)
+    }
+    for (const [name, missing] of counts) watch.violated("I1", `${missing} runs of ${name} are not counted`)
+  }
+
+  return {
+    saw: (call, answer) => {
+      watch.counters.operations++
+      keepLeases(call, answer)
+      for (const change of call.changes) {
+        const { before, after } = change
+        watch.tell(
+          "store",
+          () =>
+            `${call.operation} ${after.job} ${after.id} ${before?.state ?? "new"} -> ${after.state} attempt ${after.attempt} token ${after.token} node ${after.node ?? "-"}`,
+        )
+        checkWay(call, change)
+        checkCarried(before, after)
+        checkKey(before, after)
+        count(before, after)
+        if (before !== null) checkToken(call, before, after)
+        if (before !== null && before.state !== "running" && after.state === "running")
+          checkClaim(call, before, after)
+        checkEnd(call, change)
+      }
+      if (call.operation === "settle" && answer !== undefined) checkAnswers(call, answer)
+      if (call.operation === "reclaim" && answer !== undefined)
+        watch.counters.reclaimed += (answer as ReadonlyArray<unknown>).length
+    },
+    end: () => {
+      checkLetters()
+      checkCounts()
+      // What must have ended by now: the last request came when the storm was over.
+      for (const { run } of table.entries.values()) {
+        if (isFinal(run.state)) continue
+        const waits = Math.max(run.dueAt, run.createdAt)
+        if (waits < ground.now() - 45_000)
+          violated(
+            "I10",
+            run,
+            `is ${run.state} at the end, ${Math.round((ground.now() - waits) / 1000)} s after it was due`,
+          )
+      }
+    },
+  }
+}

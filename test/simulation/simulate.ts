@@ -1,0 +1,168 @@
+// One simulation: the world of a seed, from its first to its last moment. A storm of faults and requests, then calm in
+// which everything must come to its end, then the last look.
+import { isFinal } from "../../core/domain/Run.ts"
+import { expansionsOf, actOf } from "./Handlers.ts"
+import { type Bug, honest } from "./Bug.ts"
+import type { Check, Scene } from "./checks/Check.ts"
+import { runChecks } from "./checks/runs.ts"
+import { makeClients } from "./Clients.ts"
+import { Fleet, watchman } from "./Fleet.ts"
+import { type Ground, makeGround } from "./Ground.ts"
+import { type Swarm, swarmOf } from "./Swarm.ts"
+import { type Counters, type Violation, Watch } from "./Watch.ts"
+import type { Weather } from "./Wire.ts"
+import { World } from "./World.ts"
+
+/** What came of a seed. */
+export interface Simulated {
+  readonly seed: number
+  readonly counters: Counters
+  readonly violations: ReadonlyArray<Violation>
+  /** Empty unless it was asked for. */
+  readonly history: ReadonlyArray<string>
+}
+
+/** How to run it. */
+export interface SimulateOptions {
+  readonly history?: boolean
+  readonly bug?: Bug
+  /** In the place of what the seed turns on, for a look at one thing. */
+  readonly swarm?: Partial<Swarm>
+}
+
+// Leases have ended and been taken over by then, whatever happened in the storm.
+const calmSeconds = 15
+
+const isDone = ({ table }: Ground): boolean => {
+  for (const { run } of table.entries.values()) if (!isFinal(run.state)) return false
+  return true
+}
+
+/** Runs a seed to its end. */
+export const simulate = (seed: number, options: SimulateOptions = {}): Simulated => {
+  const swarm = { ...swarmOf(seed), ...options.swarm }
+  const bug = options.bug ?? honest
+  const world = new World(seed, swarm.startAt)
+  const watch = new Watch(world, { history: options.history === true })
+  const weather: Weather = { isStormy: true, isStoreDown: false, isDiskFull: false }
+  const checks: Array<Check> = []
+  const ground = makeGround(
+    world,
+    { saw: (call, answer) => checks.forEach((check) => check.saw?.(call, answer)) },
+    bug,
+  )
+  const scene: Scene = { world, swarm, ground, watch, isStormy: () => weather.isStormy }
+  checks.push(runChecks(scene))
+  const expansions = expansionsOf(swarm)
+  watch.tell("world", () => JSON.stringify(swarm))
+  const fleet = new Fleet({
+    world,
+    swarm,
+    ground,
+    watch,
+    weather,
+    bug,
+    actOf: (run) => actOf(run, seed, expansions),
+    schedules: () => [],
+    onStart: () => {},
+    onEnd: () => {},
+  })
+  const clients = makeClients(world, swarm, ground, watch)
+
+  const lane = watchman(world)
+  const { random } = world
+  /** Does something again and again while the storm goes on. */
+  const nowAndThen = (meanMillis: number, what: () => void): void => {
+    if (meanMillis === 0) return
+    const next = (): void => {
+      lane.after(random.int(1, 2 * meanMillis), () => {
+        if (!weather.isStormy) return
+        what()
+        next()
+      })
+    }
+    next()
+  }
+  const someNode = () => {
+    const up = fleet.up()
+    return up.length === 0 ? undefined : random.pick(up)
+  }
+  const forAWhile = (maxMillis: number, begin: () => void, end: () => void): void => {
+    begin()
+    lane.after(random.int(100, maxMillis), end)
+  }
+  nowAndThen(swarm.requestMillis, () => {
+    const node = someNode()
+    if (node !== undefined) clients.request(node)
+  })
+  nowAndThen(swarm.operateMillis, () => {
+    const node = someNode()
+    if (node !== undefined) clients.operate(node)
+  })
+  nowAndThen(swarm.crashMillis, () => fleet.crash(random.pick(fleet.seats)))
+  nowAndThen(swarm.freezeMillis, () => fleet.freeze(random.pick(fleet.seats), random.int(1000, 60_000)))
+  nowAndThen(swarm.drainMillis, () => fleet.drain(random.pick(fleet.seats)))
+  nowAndThen(swarm.remote ? swarm.workerGoneMillis : 0, () => fleet.loseWorker())
+  nowAndThen(swarm.partitionMillis, () => {
+    const { link, name } = random.pick(fleet.seats)
+    const cut = random.pick(["requests", "answers"] as const)
+    watch.counters.partitions++
+    watch.tell(name, () => `is cut off: no ${cut}`)
+    forAWhile(
+      15_000,
+      () => {
+        link.cut = cut
+      },
+      () => {
+        link.cut = null
+      },
+    )
+  })
+  nowAndThen(swarm.storeDownMillis, () =>
+    forAWhile(
+      8000,
+      () => {
+        watch.tell("store", () => "is down")
+        weather.isStoreDown = true
+      },
+      () => {
+        weather.isStoreDown = false
+      },
+    ),
+  )
+  nowAndThen(swarm.diskFullMillis, () =>
+    forAWhile(
+      8000,
+      () => {
+        watch.tell("store", () => "has no room on its disk")
+        weather.isDiskFull = true
+      },
+      () => {
+        weather.isDiskFull = false
+      },
+    ),
+  )
+  nowAndThen(swarm.clockStepMillis, () => {
+    const step = random.int(-swarm.clockStepMaxMillis, swarm.clockStepMaxMillis)
+    const whose = random.chance(0.5) ? ground.lane : random.pick(fleet.seats).lane
+    watch.counters.clockSteps++
+    watch.tell(whose.name, () => `clock steps by ${step} ms`)
+    whose.skew += step
+  })
+
+  world.runUntil(swarm.activeMillis)
+  watch.tell("world", () => "the storm is over")
+  weather.isStormy = false
+  weather.isStoreDown = false
+  weather.isDiskFull = false
+  fleet.heal()
+  for (let second = 1; second <= swarm.settleMillis / 1000; second++) {
+    world.runUntil(swarm.activeMillis + second * 1000)
+    for (const check of checks) check.tick?.()
+    if (second >= calmSeconds && isDone(ground)) break
+  }
+  for (const check of checks) check.end?.()
+  clients.check()
+  watch.counters.steps = world.steps
+  return { seed, counters: watch.counters, violations: watch.violations, history: watch.history }
+}
