@@ -1,0 +1,35 @@
+// How the logic of this folder meets a database: it is generator functions, which never wait themselves. What a table
+// answers is there at once (SQLite) or is a promise (PostgreSQL); only a promise is yielded, and who drives the
+// generator waits for it. So there is one logic, and a synchronous database pays no microtask for it.
+import type { Awaitable } from "../../core/ports/StoreDriver.ts"
+
+/** Logic over a database that comes to an `A`; it yields what must be waited for. */
+export type Sql<A> = Generator<Promise<unknown>, A, unknown>
+
+/** The answer of a table: `const rows = yield* wait(tables.runs.find(ids))`. */
+export function* wait<A>(answer: Awaitable<A>): Sql<A> {
+  return answer instanceof Promise ? ((yield answer) as A) : answer
+}
+
+/** Drives logic over a synchronous database. */
+export const runSync = <A>(logic: Sql<A>): A => {
+  const step = logic.next()
+  if (step.done !== true) throw new TypeError("A synchronous database answered with a promise")
+  return step.value
+}
+
+/** Drives logic over an asynchronous database; a rejected promise is thrown where the logic waits for it. */
+export const runAsync = async <A>(logic: Sql<A>): Promise<A> => {
+  let step = logic.next()
+  while (step.done !== true) {
+    let value: unknown
+    try {
+      value = await step.value
+    } catch (error) {
+      step = logic.throw(error)
+      continue
+    }
+    step = logic.next(value)
+  }
+  return step.value
+}
