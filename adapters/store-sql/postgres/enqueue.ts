@@ -3,7 +3,7 @@
 import type { NewRun } from "../../../core/domain/Run.ts"
 import type { Enqueued } from "../../../core/ports/StoreDriver.ts"
 import type { Queryable, Row } from "./Connection.ts"
-import { newRunValues, storing } from "./newRuns.ts"
+import { counting, newRunValues, storing } from "./newRuns.ts"
 import type { Tables } from "./schema.ts"
 import { at, batch, literal, prepare, sql } from "./Statement.ts"
 import { runRows } from "./runRows.ts"
@@ -14,7 +14,9 @@ const tryMax = 5
 /** Makes the hot part of enqueue. */
 export const makeEnqueue = (tables: Tables) => {
   const { live, keys } = tables
-  const store = prepare(sql`with ${storing(tables, sql`true`, true)} select id, state, due_at from placed`)
+  const store = prepare(
+    sql`with ${storing(tables, sql`true`, true)}, ${counting(tables)} select id, state, due_at from placed`,
+  )
   const byId = prepare(
     sql`select id, state, due_at from ${runRows(tables)} where id = any(${at("ids", "text[]")})`,
   )

@@ -2,7 +2,7 @@
 // one statement. A step whose schedule has moved on meanwhile is left out, with all that is its.
 import type { Fire } from "../../../core/ports/StoreDriver.ts"
 import type { Queryable } from "./Connection.ts"
-import { newRunValues, storing } from "./newRuns.ts"
+import { counting, newRunValues, storing } from "./newRuns.ts"
 import type { Tables } from "./schema.ts"
 import { batch, prepare, sql } from "./Statement.ts"
 
@@ -81,7 +81,7 @@ export const makeFire = (tables: Tables) => {
         waits_until = step.waits_until, run_count = s.run_count + step.run_count,
         last_run_id = coalesce(step.last_run_id, s.last_run_id), zone_data = step.zone_data
       from step where s.id = step.id and s.id in (select id from held) returning s.id, s.trigger_id),
-    ${storing(tables, sql`owner in (select id from held)`)},
+    ${storing(tables, sql`owner in (select id from held)`)}, ${counting(tables)},
     decided as (insert into ${occurrences} (schedule_id, at, last_at, count, run_id, reason, decided_at, nominal_at,
         zone_data, trigger_id)
       select given.schedule_id, given.at, given.last_at, given.count, given.run_id, given.reason, (select now from clock),

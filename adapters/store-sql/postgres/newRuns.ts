@@ -63,10 +63,10 @@ export const newRunValues = (
 
 /**
  * The parts of a `with` that store runs which need nothing, each id once: `placed` (id, job, state, due_at) are those that
- * were stored, `counted` their counts. `which` is a condition on `fresh`; without `onConflict` an id that is there fails.
+ * were stored. `which` is a condition on `fresh`; without `onConflict` an id that is there fails.
  */
 export const storing = (tables: Tables, which: SQL = sql`true`, onConflict = false): SQL => {
-  const { runs, live, keys, runCounts } = tables
+  const { runs, live, keys } = tables
   return sql`clock as materialized (select ${clock} as now),
     fresh as materialized (select given.*, coalesce(given.due_at, clock.now + given.delay) as starts_at, clock.now
       from ${given.given}, clock),
@@ -86,6 +86,9 @@ export const storing = (tables: Tables, which: SQL = sql`true`, onConflict = fal
       select id, job, queue, case when due_at <= created_at then 'ready' else 'scheduled' end, priority, due_at,
         expires_at, 0, attempt_max, 0, 0, 0, 0, 0, case when parent_id is null then 0 else 1 end,
         case when key is null then 0 else 1 end
-      from stored returning id, job, state, due_at),
-    counted as (insert into ${runCounts} (job, state, count) select job, state, count(*) from placed group by job, state)`
+      from stored returning id, job, state, due_at)`
 }
+
+/** The part after `storing` that counts what was stored. */
+export const counting = ({ runCounts }: Tables): SQL =>
+  sql`counted as (insert into ${runCounts} (job, state, count) select job, state, count(*) from placed group by job, state)`
