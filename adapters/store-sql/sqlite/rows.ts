@@ -1,6 +1,6 @@
 // Between a run and its row: the one place where JSON, booleans and times are encoded.
-import { type Attempt, type ErrorInfo, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
-import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
+import { type Attempt, type ErrorInfo, isFinal, type Run, type RunState } from "../../../core/domain/Run.ts"
+import type { DeadLetter } from "../../../core/domain/DeadLetter.ts"
 import type {
   CatchUp,
   DueSchedule,
@@ -9,7 +9,7 @@ import type {
   Overlap,
   ScheduleRow,
   Trigger,
-} from "../../core/domain/Schedule.ts"
+} from "../../../core/domain/Schedule.ts"
 import type { Cell, Row, Values } from "./Statement.ts"
 
 const text = (value: Row[string] | undefined): string => value as string
