@@ -76,6 +76,9 @@ export class Work {
    * of some for each. Not needed where a read costs no round trip.
    */
   *expect(ids: ReadonlyArray<string>): Sql<void> {
+    // Room for them: what was read for others is not needed any more.
+    yield* this.flush()
+    this.rows.clear()
     yield* this.load(ids)
     const asked = ids.filter((id) => !this.dependents.has(id))
     if (asked.length > 0) {

@@ -5,7 +5,8 @@ import type { RunState } from "../../../core/domain/Run.ts"
 import type { ExpansionRow, FlowTable, StepRow } from "../Tables.ts"
 import type { Database } from "./Database.ts"
 import { definitions } from "./schema.ts"
-import { at, build, prepare, prepareRows, type Row } from "./Statement.ts"
+import type { Row } from "../rows.ts"
+import { at, build, prepare, prepareRows } from "./Statement.ts"
 
 /** Compiles the statements of an open file. */
 export const makeFlowTable = (database: Database) => {

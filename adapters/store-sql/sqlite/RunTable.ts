@@ -1,9 +1,9 @@
 // Runs in a file, and what hangs on them. One engine writes a file, so nothing here needs a lock.
 import { and, eq, getTableColumns, sql } from "drizzle-orm"
-import { finalStates, type Run, type RunState, runStates } from "../../../core/domain/Run.ts"
+import { finalStates, type RunState, runStates } from "../../../core/domain/Run.ts"
 import type { RunRow, RunTable } from "../Tables.ts"
 import type { Database } from "./Database.ts"
-import { decodeRun, encodeNew, encodeRun, newRunColumns } from "./rows.ts"
+import { decodeRun, encodeNew, encodeRun, newRunColumns } from "../rows.ts"
 import { attempts, deadLetters, dependents, runCounts, runs } from "./schema.ts"
 import { at, build, prepare, prepareRows } from "./Statement.ts"
 

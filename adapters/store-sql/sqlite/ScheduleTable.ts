@@ -4,7 +4,8 @@ import { and, eq, sql } from "drizzle-orm"
 import type { ScheduleKept, ScheduleTable } from "../Tables.ts"
 import type { Database } from "./Database.ts"
 import { occurrences, schedules } from "./schema.ts"
-import { at, build, prepare, prepareRows, type Row } from "./Statement.ts"
+import type { Row } from "../rows.ts"
+import { at, build, prepare, prepareRows } from "./Statement.ts"
 
 /** Compiles the statements of an open file. */
 export const makeScheduleTable = (database: Database) => {

@@ -9,10 +9,11 @@ import { settleOne } from "../settle.ts"
 import { runSync, type Sql } from "../Sql.ts"
 import { promote } from "../upkeep.ts"
 import type { Work } from "../Work.ts"
-import { decodeEnded, decodeRun } from "./rows.ts"
+import { decodeEnded, decodeRun } from "../rows.ts"
 import type { Session } from "./Session.ts"
 import { runs } from "./schema.ts"
-import { at, build, prepare, type Row } from "./Statement.ts"
+import type { Row } from "../rows.ts"
+import { at, build, prepare } from "./Statement.ts"
 import { makeWantedJobs } from "./wantedJobs.ts"
 
 /** The part of a store that moves runs from due to ended. */

@@ -1,6 +1,6 @@
 // Between a run and its row: the one place where JSON, booleans and times are encoded.
-import { type Attempt, type ErrorInfo, isFinal, type Run, type RunState } from "../../../core/domain/Run.ts"
-import type { DeadLetter } from "../../../core/domain/DeadLetter.ts"
+import { type Attempt, type ErrorInfo, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
+import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import type {
   CatchUp,
   DueSchedule,
@@ -9,8 +9,13 @@ import type {
   Overlap,
   ScheduleRow,
   Trigger,
-} from "../../../core/domain/Schedule.ts"
-import type { Cell, Row, Values } from "./Statement.ts"
+} from "../../core/domain/Schedule.ts"
+
+/** What a column holds. */
+export type Cell = string | number | null
+
+/** A row by column name. */
+export type Row = Readonly<Record<string, Cell>>
 
 const text = (value: Row[string] | undefined): string => value as string
 const textOrNull = (value: Row[string] | undefined): string | null => value as string | null
@@ -68,8 +73,8 @@ export const decodeRun = (row: Row): Run => ({
   step: numberOrNull(row["step"]),
 })
 
-/** What a run's row holds of it, by placeholder. */
-export const encodeRun = (run: Run): Values => ({
+/** What a run's row holds of it, by the names of the schema. */
+export const encodeRun = (run: Run): Row => ({
   id: run.id,
   job: run.job,
   queue: run.queue,
