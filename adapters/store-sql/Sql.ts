@@ -11,6 +11,11 @@ export function* wait<A>(answer: Awaitable<A>): Sql<A> {
   return answer instanceof Promise ? ((yield answer) as A) : answer
 }
 
+/** The same for several that do not depend on each other: a database with a network before it gets them all at once. */
+export function* waitAll(answers: ReadonlyArray<Awaitable<unknown>>): Sql<void> {
+  if (answers.some((answer) => answer instanceof Promise)) yield Promise.all(answers)
+}
+
 /** Drives logic over a synchronous database. */
 export const runSync = <A>(logic: Sql<A>): A => {
   const step = logic.next()

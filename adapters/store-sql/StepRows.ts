@@ -1,115 +1,72 @@
-// The steps of one expanded run within one transaction: a row is read when it is asked for, and all that were changed
-// are written together, so that a join whose needs end in one batch is one write. A step without a row is blocked, and
-// none of its needs has ended: what was not reached yet costs nothing.
-import { sql } from "drizzle-orm"
+// The steps of one expanded run within one transaction: rows are loaded before the flow looks at them, and all that
+// were changed are written together, so that a join whose needs end in one batch is one write. A step without a row is
+// blocked, and none of its needs has ended: what was not reached yet costs nothing.
 import type { NeedCounts, StepEnd, StepState } from "../../core/domain/Flow.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { FlowRows } from "../../core/flow/Advance.ts"
 import { degree } from "../../core/flow/Edges.ts"
 import type { Graph } from "../../core/flow/Graph.ts"
 import type { Progress } from "../../core/flow/Progress.ts"
-import type { Database, Value } from "./Database.ts"
-import { at, prepare, prepareRows, type Row } from "./Statement.ts"
-
-/** What the row of a step says. */
-export interface StepRow extends Omit<NeedCounts, "needs"> {
-  readonly state: StepState
-  /** Its latest run. */
-  readonly runId: string | null
-}
+import { type Sql, wait } from "./Sql.ts"
+import type { FlowTable, StepRow } from "./Tables.ts"
 
 const fresh: StepRow = { state: "blocked", succeeded: 0, failed: 0, skipped: 0, runId: null }
 
-/** The statements over steps, compiled once for a session. */
-export type StepStatements = ReturnType<typeof prepareSteps>
-
-/** Compiles them. */
-export const prepareSteps = (database: Database) => ({
-  one: prepare(
-    database,
-    sql`select state, succeeded, failed, skipped, run_id from steps
-      where expansion_id = ${at("expansionId")} and step = ${at("step")}`,
-  ),
-  all: prepare(
-    database,
-    sql`select step, state, succeeded, failed, skipped, run_id from steps
-      where expansion_id = ${at("expansionId")} order by step`,
-  ),
-  put: prepareRows(
-    database,
-    (values) => sql`insert into steps (expansion_id, step, state, succeeded, failed, skipped, run_id, kept)
-      values ${values} on conflict (expansion_id, step) do update set state = excluded.state,
-      succeeded = excluded.succeeded, failed = excluded.failed, skipped = excluded.skipped, run_id = excluded.run_id`,
-    [...Array.from({ length: 7 }, () => "?"), "0"],
-  ),
-  drop: prepare(
-    database,
-    sql`delete from steps where expansion_id = ${at("expansionId")}
-      and step in (select value from json_each(${at("steps")}))`,
-  ),
-})
-
-const decode = (row: Row): StepRow => ({
-  state: row["state"] as StepState,
-  succeeded: row["succeeded"] as number,
-  failed: row["failed"] as number,
-  skipped: row["skipped"] as number,
-  runId: row["run_id"] as string | null,
-})
-
 /** The rows of one expanded run; `startRun` makes the run of a step. */
 export class StepRows implements FlowRows {
-  private readonly statements: StepStatements
-  private readonly expansionId: number
+  private readonly table: FlowTable
+  private readonly id: number
   private readonly graph: Graph
   private readonly startRun: (step: number) => Run
   private readonly rows = new Map<number, StepRow>()
   private readonly changed = new Set<number>()
   private started: Array<Run> = []
   /** Whether all rows there are have been read. */
-  private whole = false
+  private isWhole = false
 
-  constructor(
-    statements: StepStatements,
-    expansionId: number,
-    graph: Graph,
-    startRun: (step: number) => Run,
-  ) {
-    this.statements = statements
-    this.expansionId = expansionId
+  constructor(table: FlowTable, id: number, graph: Graph, startRun: (step: number) => Run) {
+    this.table = table
+    this.id = id
     this.graph = graph
     this.startRun = startRun
   }
 
   /** Says that there are no rows yet. */
   begin(): void {
-    this.whole = true
+    this.isWhole = true
   }
 
+  /** Reads these steps, which are then at hand. */
+  *load(places: Iterable<number>): Sql<void> {
+    if (this.isWhole) return
+    const missing: Array<number> = []
+    for (const step of places) if (!this.rows.has(step)) missing.push(step)
+    if (missing.length === 0) return
+    const found = yield* wait(this.table.steps(this.id, missing))
+    if (found.length < missing.length) for (const step of missing) this.rows.set(step, fresh)
+    for (const { step, ...row } of found) this.rows.set(step, row)
+  }
+
+  /** A step that was loaded. */
   get(step: number): StepRow {
-    const known = this.rows.get(step)
-    if (known !== undefined || this.whole) return known ?? fresh
-    const row = this.statements.one.get({ expansionId: this.expansionId, step })
-    const found = row === undefined ? fresh : decode(row)
-    this.rows.set(step, found)
-    return found
+    const row = this.rows.get(step) ?? (this.isWhole ? fresh : undefined)
+    if (row === undefined) throw new Error(`Step ${step} was not loaded`)
+    return row
   }
 
-  /** The states of all steps, by their places. */
-  states(): Array<StepState> {
-    if (!this.whole) {
-      for (const row of this.statements.all.all({ expansionId: this.expansionId })) {
-        const step = row["step"] as number
-        if (!this.rows.has(step)) this.rows.set(step, decode(row))
-      }
-      this.whole = true
+  /** The states of all steps, by their places; all are loaded then. */
+  *states(): Sql<Array<StepState>> {
+    if (!this.isWhole) {
+      for (const { step, ...row } of yield* wait(this.table.steps(this.id, null)))
+        if (!this.rows.has(step)) this.rows.set(step, row)
+      this.isWhole = true
     }
     return Array.from({ length: this.graph.size }, (_, step) => this.get(step).state)
   }
 
-  /** Starts the steps of `reset` anew, all others stand as `progress` says. `states` must have been asked for before. */
-  restart(reset: ReadonlyArray<number>, progress: Progress): void {
-    this.statements.drop.run({ expansionId: this.expansionId, steps: JSON.stringify(reset) })
+  /** Starts the steps of `reset` anew, all others stand as `progress` says. All must be loaded. */
+  *restart(reset: ReadonlyArray<number>, progress: Progress): Sql<void> {
+    if (reset.length > 0) yield* wait(this.table.dropSteps(this.id, reset))
     for (const step of reset) this.rows.delete(step)
     for (const [step, state] of progress.states.entries()) {
       if (state !== "blocked") {
@@ -144,11 +101,11 @@ export class StepRows implements FlowRows {
   }
 
   /** What is to be written, once. */
-  take(): { readonly steps: ReadonlyArray<ReadonlyArray<Value>>; readonly runs: ReadonlyArray<Run> } {
-    const steps = [...this.changed].map((step) => {
-      const { state, succeeded, failed, skipped, runId } = this.get(step)
-      return [this.expansionId, step, state, succeeded, failed, skipped, runId]
-    })
+  take(): {
+    readonly steps: Parameters<FlowTable["putSteps"]>[0]
+    readonly runs: ReadonlyArray<Run>
+  } {
+    const steps = Array.from(this.changed, (step) => ({ id: this.id, step, ...this.get(step) }))
     const runs = this.started
     this.changed.clear()
     this.started = []

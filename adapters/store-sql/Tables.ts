@@ -54,11 +54,12 @@ export interface RunTable {
   lock(ids: ReadonlyArray<string>): Awaitable<void>
   /** The rows of these ids, in any order, without those that are not there. Nobody else changes them from here on. */
   find(ids: ReadonlyArray<string>): Awaitable<ReadonlyArray<RunRow>>
-  /**
-   * Stores new runs, but for those whose id is there and those whose key is in use; answers how many were stored. More
-   * than one at a time only if they have no keys and need nothing.
-   */
-  insert(runs: ReadonlyArray<Run>): Awaitable<number>
+  /** The same for whom it is only for show: nobody is kept from changing them. */
+  read(ids: ReadonlyArray<string>): Awaitable<ReadonlyArray<RunRow>>
+  /** Stores a run; `false`, and nothing is changed, when its id is there, or its key in use. */
+  insert(run: Run): Awaitable<boolean>
+  /** Stores runs that were never claimed, need nothing and have no key; answers how many: those that are there are left out. */
+  insertNew(runs: ReadonlyArray<Run>): Awaitable<number>
   /** Writes changed rows; neither what a run was enqueued with nor its input ever changes, but for `dueAt`. */
   update(rows: ReadonlyArray<RunRow>): Awaitable<void>
   /** The run that has this key in use. */

@@ -1,67 +1,41 @@
-// Enqueue: new runs into the file, idempotent by id and by key.
-import { sql } from "drizzle-orm"
-import { finalStates, type NewRun, runStates } from "../../core/domain/Run.ts"
+// A new run, idempotent by id and by key. Runs that need nothing are stored by each database in its fastest way.
+import { isFinal, type NewRun } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Enqueued } from "../../core/ports/StoreDriver.ts"
-import { checkBatch, refusal } from "../../core/ports/StoreLimits.ts"
-import type { Session } from "./Session.ts"
-import { at, prepare } from "./Statement.ts"
+import { refusal } from "../../core/ports/StoreLimits.ts"
+import { type Sql, wait } from "./Sql.ts"
+import { endedReason, type Work } from "./Work.ts"
 
-const openStates = runStates.filter((state) => !(finalStates as ReadonlyArray<string>).includes(state))
-
-/** The part of a store that takes new runs; `store` is for use within a transaction of the caller's. */
-export const makeEnqueue = (session: Session) => {
-  // The states are written out and the index named: a partial index serves no parameter, and without it a key in use
-  // would be looked for in all the history of its job.
-  const open = sql.raw(openStates.map((state) => `'${state}'`).join(", "))
-  const byKey = prepare(
-    session.database,
-    sql`select id, state, due_at from runs indexed by runs_key
-      where job = ${at("job")} and key = ${at("key")} and key is not null and state in (${open}) limit 1`,
-  )
-
-  const store = (run: NewRun): Enqueued => {
-    const now = session.now()
-    const needs = [...new Set(run.needs)].map((id) => {
-      const need = session.find(id)?.run
-      if (need === undefined) throw refusal(`needs: run "${run.id}" needs "${id}", which is not stored`)
-      return need
-    })
-    const open = needs.filter((need) => need.state !== "succeeded")
-    const row = Transition.enqueued(run, open.length, now)
-    if (!session.insert(row)) return existing(run)
-    const broken = open.find((need) => !openStates.includes(need.state))
-    for (const need of broken === undefined ? needs : []) {
-      session.addDependent(need.id, run.id)
-    }
-    if (broken !== undefined) {
-      const reason = `"${broken.job}" (run ${broken.id}) ended ${broken.state}`
-      const skipped = Transition.needFailed(row, reason, now)
-      if (skipped !== null) session.save(row, skipped, 0, null)
-      return { id: run.id, result: "created", state: "skipped", dueAt: row.dueAt }
-    }
+/** Stores a run, or says which one is there; throws a refusal when a run that it needs is not. */
+export function* storeRun(work: Work, run: NewRun): Sql<Enqueued> {
+  const now = work.now()
+  const needIds = [...new Set(run.needs)]
+  yield* work.load(needIds)
+  const needs = []
+  for (const id of needIds) {
+    const need = (yield* work.find(id))?.run
+    if (need === undefined) throw refusal(`needs: run "${run.id}" needs "${id}", which is not stored`)
+    needs.push(need)
+  }
+  const open = needs.filter((need) => need.state !== "succeeded")
+  const row = Transition.enqueued(run, open.length, now)
+  if (!(yield* work.insert(row))) return yield* existing(work, run)
+  const broken = open.find((need) => isFinal(need.state))
+  if (broken === undefined) {
+    yield* work.addDependents(run.id, needIds)
     return { id: run.id, result: "created", state: row.state, dueAt: row.dueAt }
   }
+  const skipped = Transition.needFailed(row, endedReason(broken), now)
+  if (skipped !== null) yield* work.save(row, skipped, 0, null)
+  return { id: run.id, result: "created", state: "skipped", dueAt: row.dueAt }
+}
 
-  const existing = (run: NewRun): Enqueued => {
-    const same = session.find(run.id)?.run
-    if (same !== undefined) return { id: same.id, result: "exists", state: same.state, dueAt: same.dueAt }
-    const row = byKey.get({ job: run.job, key: run.key })
-    if (row === undefined)
-      throw new Error(`Run "${run.id}" was refused by the file, and no run of its key is open`)
-    return {
-      id: row["id"] as string,
-      result: "exists",
-      state: row["state"] as Enqueued["state"],
-      dueAt: row["due_at"] as number,
-    }
-  }
-
-  return {
-    store,
-    enqueue: (newRuns: ReadonlyArray<NewRun>): ReadonlyArray<Enqueued> => {
-      checkBatch("runs", newRuns)
-      return session.transaction(() => newRuns.map(store))
-    },
-  }
+/** What is there in place of a run that was refused. */
+export function* existing(work: Work, run: NewRun): Sql<Enqueued> {
+  const same = (yield* work.find(run.id))?.run
+  const there =
+    same ?? (run.key === null ? undefined : yield* wait(work.tables.runs.openOf(run.job, run.key)))
+  if (there === undefined)
+    throw new Error(`Run "${run.id}" was refused by the database, and no run of its key is open`)
+  return { id: there.id, result: "exists", state: there.state, dueAt: there.dueAt }
 }

@@ -1,6 +1,5 @@
 // What is asked of flow runs: what a step may read, where the steps stand, and what people do to them by hand.
 import * as Result from "effect/Result"
-import { sql } from "drizzle-orm"
 import type { Expansion } from "../../core/domain/Flow.ts"
 import { isFinal, type Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
@@ -16,175 +15,150 @@ import type {
   StepInputs,
   StepView,
 } from "../../core/ports/StoreDriver.ts"
-import { checkBatch, refusal } from "../../core/ports/StoreLimits.ts"
-import type { Flows } from "./advance.ts"
-import type { Flow } from "./hands.ts"
-import type { Session } from "./Session.ts"
-import { at, prepare } from "./Statement.ts"
+import { refusal } from "../../core/ports/StoreLimits.ts"
+import { definitionOf } from "./Definitions.ts"
+import type { Flow } from "./HeldFlows.ts"
+import { wholePlan } from "./outputs.ts"
+import { type Sql, wait } from "./Sql.ts"
+import type { Work } from "./Work.ts"
 
 type Mark = Parameters<FlowStoreDriver["markStep"]>[0]
 
 interface StepRun {
-  readonly runId: string
+  readonly id: string
   readonly step: number
 }
 
 const unreached: StepView = { state: "blocked", runId: null, reason: null }
 
-/** The part of a store that answers for flows; `flows` moves them. */
-export const makeFlows = (session: Session, flows: Flows) => {
-  const { database, now } = session
-  const stepRuns = prepare(
-    database,
-    sql`select id, parent_id, step from runs where id in (select value from json_each(${at("ids")}))
-      and parent_id is not null and step is not null`,
+/** What steps may read. */
+export function* stepInputs(work: Work, runIds: ReadonlyArray<string>): Sql<ReadonlyArray<StepInputs>> {
+  const byParent = new Map<string, Array<StepRun>>()
+  const found = runIds.length === 0 ? [] : yield* wait(work.tables.flows.stepRuns(runIds))
+  for (const { id, parentId, step } of found) {
+    const others = byParent.get(parentId)
+    if (others === undefined) byParent.set(parentId, [{ id, step }])
+    else others.push({ id, step })
+  }
+  yield* work.flows.held.load([...byParent.keys()])
+  const inputs = new Map<string, StepInputs>()
+  for (const [parentId, steps] of byParent)
+    for (const each of yield* inputsWithin(work, parentId, steps)) inputs.set(each.runId, each)
+  return runIds.flatMap((id) => inputs.get(id) ?? [])
+}
+
+/** What steps of one flow run may read: what is the same for many of them is read once. */
+function* inputsWithin(
+  work: Work,
+  parentId: string,
+  steps: ReadonlyArray<StepRun>,
+): Sql<ReadonlyArray<StepInputs>> {
+  const { flows, runs } = work.tables
+  const flow = yield* work.flows.held.get(parentId)
+  if (flow === null) return []
+  const { graph } = flow.plan
+  const inGraph = steps.filter(({ step }) => step < graph.size)
+  const places = [...new Set(inGraph.flatMap(({ step }) => [...targetsOf(graph.needs, step)]))]
+  const found = places.length === 0 ? [] : yield* wait(flows.results(flow.id, places))
+  const results = new Map(found.map((each) => [each.step, each]))
+  const needs = new Map(
+    places.map((place) => {
+      const { state, output } = results.get(place) ?? { ...unreached, output: null }
+      return [place, { id: graph.ids[place]!, state: flow.waits ? state : closedState(state), output }]
+    }),
   )
-  const replayedBy = prepare(database, sql`select replayed_by from dead_letters where run_id = ${at("id")}`)
-  const markReplayed = prepare(
-    database,
-    sql`update dead_letters set replayed_by = ${at("newId")} where run_id = ${at("id")}`,
-  )
-  // The steps of a run that has ended, as they read from then on.
-  const copySteps = prepare(
-    database,
-    sql`insert into steps (expansion_id, step, state, succeeded, failed, skipped, run_id, kept, reason, output)
-      select ${at("to")}, step, case state when 'released' then 'failed' when 'blocked' then 'upstream_failed' else state end,
-      succeeded, failed, skipped, run_id, run_id is not null, reason, output from steps where expansion_id = ${at("from")}`,
-  )
-  const setWords = prepare(
-    database,
-    sql`update steps set reason = ${at("reason")}, output = ${at("output")}
-      where expansion_id = ${at("id")} and step = ${at("step")}`,
-  )
+  const input = flow.hasInput
+    ? yield* wait(flows.inputOf(flow.id))
+    : ((yield* wait(runs.read([parentId])))[0]?.run.input ?? null)
+  return inGraph.map(({ id, step }) => ({
+    runId: id,
+    input,
+    needs: Array.from(targetsOf(graph.needs, step), (place) => needs.get(place)!),
+  }))
+}
 
-  /** What steps of one flow run may read: what is the same for many of them is read once. */
-  const inputsWithin = (parentId: string, steps: ReadonlyArray<StepRun>): ReadonlyArray<StepInputs> => {
-    const flow = flows.get(parentId)
-    const parent = session.find(parentId)?.run
-    if (flow === undefined || parent === undefined) return []
-    const { graph } = flow.plan
-    const inGraph = steps.filter(({ step }) => step < graph.size)
-    const places = [...new Set(inGraph.flatMap(({ step }) => [...targetsOf(graph.needs, step)]))]
-    const results = new Map(flows.outputs.results(flow, places).map((each) => [each.step, each]))
-    const needs = new Map(
-      places.map((place) => {
-        const { state, output } = results.get(place) ?? { ...unreached, output: null }
-        return [place, { id: graph.ids[place]!, state: flow.waits ? state : closedState(state), output }]
-      }),
-    )
-    const own = flows.inputOf(flow)
-    const input = own === undefined ? parent.input : own
-    return inGraph.map(({ runId, step }) => ({
-      runId,
-      input,
-      needs: Array.from(targetsOf(graph.needs, step), (place) => needs.get(place)!),
-    }))
+/** Where the steps of a run stand; `null` when it is not there or did not expand. */
+export function* flowOf(work: Work, runId: string): Sql<FlowView | null> {
+  const { flows, runs } = work.tables
+  const [row] = yield* wait(runs.read([runId]))
+  const flow = yield* work.flows.held.get(runId)
+  if (row === undefined || flow === null) return null
+  const { definitionId } = flow.key
+  const expansion: Expansion =
+    definitionId === null
+      ? (yield* wholePlan(flows, flow)).expansion
+      : { kind: "flow", definition: yield* definitionOf(flows, definitionId) }
+  const views = Array.from({ length: flow.plan.graph.size }, (): StepView => unreached)
+  for (const { step, state, runId: id, reason } of yield* wait(flows.results(flow.id, null)))
+    views[step] = { state, runId: id, reason }
+  const steps = flow.waits ? views : views.map((view) => ({ ...view, state: closedState(view.state) }))
+  const { round, deadlineAt } = flow
+  const whole = flow.hasInput ? { ...expansion, input: yield* wait(flows.inputOf(flow.id)) } : expansion
+  return { run: row.run, expansion: whole, round, deadlineAt, steps }
+}
+
+/** Makes a new run of a flow run that has ended. */
+export function* rerunFlow(work: Work, runId: string, newId: string, from: RerunFrom): Sql<Rerun> {
+  const { flows, runs } = work.tables
+  yield* wait(runs.lock([runId]))
+  const old = (yield* work.find(runId))?.run
+  const before = yield* work.flows.held.get(runId)
+  if (old === undefined || before === null) return { result: "unknown", runId: null }
+  if (old.parentId !== null) {
+    throw refusal(`runId: run "${runId}" is a step; re-run its flow run "${old.parentId}"`)
   }
+  const places = typeof from === "string" ? from : placesIn(before.plan.graph, from)
+  if (!isFinal(old.state)) return { result: "running", runId: null }
+  const done = yield* doneBy(work, old, newId)
+  if (done !== null) return { result: "exists", runId: done }
+  const states = (yield* before.rows.states()).map(closedState)
+  if (resetOf(before.plan.graph, states, places).length === 0) return { result: "nothing", runId: null }
 
-  const inputsOf = (runIds: ReadonlyArray<string>): ReadonlyArray<StepInputs> => {
-    const steps = new Map<string, Array<StepRun>>()
-    for (const row of stepRuns.all({ ids: JSON.stringify(runIds) })) {
-      const parentId = row["parent_id"] as string
-      const step = { runId: row["id"] as string, step: row["step"] as number }
-      const others = steps.get(parentId)
-      if (others === undefined) steps.set(parentId, [step])
-      else others.push(step)
-    }
-    const inputs = new Map(
-      [...steps]
-        .flatMap(([parentId, each]) => inputsWithin(parentId, each))
-        .map((each) => [each.runId, each]),
-    )
-    return runIds.flatMap((id) => inputs.get(id) ?? [])
-  }
+  const run = Transition.rerun(old, newId, work.now())
+  const plan = yield* wholePlan(flows, before)
+  const input = before.hasInput ? yield* wait(flows.inputOf(before.id)) : undefined
+  // The policy's delays were for the old run: this one is a single attempt.
+  const flow = yield* work.flows.held.enter(run, before.key, plan, input, null)
+  yield* wait(flows.copySteps(before.id, flow.id))
+  yield* flow.rows.states()
+  yield* work.flows.restart(flow, states, places)
+  yield* work.insert({ ...run, waitingFor: flow.totals.open })
+  yield* wait(runs.markReplayed(runId, newId))
+  yield* work.flows.begin(flow)
+  return { result: "created", runId: newId }
+}
 
-  const viewOf = (runId: string): FlowView | null => {
-    const run = session.find(runId)?.run
-    const flow = flows.get(runId)
-    if (run === undefined || flow === undefined) return null
-    const { definitionId } = flow.key
-    const expansion: Expansion =
-      definitionId === null
-        ? flows.wholePlan(flow).expansion
-        : { kind: "flow", definition: flows.definitions.definitionOf(definitionId) }
-    const views = Array.from({ length: flow.plan.graph.size }, (): StepView => unreached)
-    for (const { step, state, runId, reason } of flows.outputs.results(flow))
-      views[step] = { state, runId, reason }
-    const steps = flow.waits ? views : views.map((view) => ({ ...view, state: closedState(view.state) }))
-    const input = flows.inputOf(flow)
-    const whole = input === undefined ? expansion : { ...expansion, input }
-    return { run, expansion: whole, round: flow.round, deadlineAt: flow.deadlineAt, steps }
-  }
+/** The run that does the work of an ended one again, if there is one; refuses an id that is taken. */
+function* doneBy(work: Work, old: Run, newId: string): Sql<string | null> {
+  const taken = (yield* work.find(newId))?.run
+  if (taken?.replayOf === old.id) return newId
+  const replayedBy = (yield* wait(work.tables.runs.replayedBy(old.id))) ?? null
+  if (replayedBy === null && taken !== undefined) throw refusal(`newId: run "${newId}" is there already`)
+  return replayedBy
+}
 
-  const rerunFlow = (runId: string, newId: string, from: RerunFrom): Rerun => {
-    const old = session.find(runId)?.run
-    const before = flows.get(runId)
-    if (old === undefined || before === undefined) return { result: "unknown", runId: null }
-    if (old.parentId !== null) {
-      throw refusal(`runId: run "${runId}" is a step; re-run its flow run "${old.parentId}"`)
-    }
-    const places = typeof from === "string" ? from : placesIn(before.plan.graph, from)
-    if (!isFinal(old.state)) return { result: "running", runId: null }
-    const done = doneBy(old, newId)
-    if (done !== null) return { result: "exists", runId: done }
-    const states = before.rows.states().map(closedState)
-    if (resetOf(before.plan.graph, states, places).length === 0) return { result: "nothing", runId: null }
+/** Ends a step by hand that has not ended. */
+export function* markStep(work: Work, mark: Mark): Sql<"marked" | "ended" | "unknown"> {
+  yield* wait(work.tables.runs.lock([mark.runId]))
+  const flow = yield* work.flows.held.get(mark.runId)
+  const place = flow?.plan.graph.places.get(mark.step)
+  if (flow === null || place === undefined) return "unknown"
+  yield* flow.rows.load([place])
+  const row = flow.rows.get(place)
+  if (!flow.waits || (row.state !== "blocked" && row.state !== "released")) return "ended"
+  yield* markEnded(work, flow, place, mark)
+  if (row.runId !== null) yield* work.flows.cancel(row.runId, mark.reason)
+  return "marked"
+}
 
-    const run = Transition.rerun(old, newId, now())
-    // The policy's delays were for the old run: this one is a single attempt.
-    const flow = flows.enter(run, before.key, flows.wholePlan(before), flows.inputOf(before), null)
-    copySteps.run({ from: before.id, to: flow.id })
-    flow.rows.states()
-    flows.restart(flow, states, places)
-    session.insert({ ...run, waitingFor: flow.totals.open })
-    markReplayed.run({ id: runId, newId })
-    flows.begin(flow)
-    return { result: "created", runId: newId }
-  }
-
-  /** The run that does the work of an ended one again, if there is one; refuses an id that is taken. */
-  const doneBy = (old: Run, newId: string): string | null => {
-    const taken = session.find(newId)?.run
-    if (taken?.replayOf === old.id) return newId
-    const replayed = (replayedBy.get({ id: old.id })?.["replayed_by"] ?? null) as string | null
-    if (replayed === null && taken !== undefined) throw refusal(`newId: run "${newId}" is there already`)
-    return replayed
-  }
-
-  const markStep = ({ runId, step, end, reason, output }: Mark): "marked" | "ended" | "unknown" => {
-    const flow = flows.get(runId)
-    const place = flow?.plan.graph.places.get(step)
-    if (flow === undefined || place === undefined) return "unknown"
-    const row = flow.rows.get(place)
-    if (!flow.waits || (row.state !== "blocked" && row.state !== "released")) return "ended"
-    markEnded(flow, place, { end, reason, output })
-    if (row.runId !== null) flows.cancel(row.runId, reason)
-    return "marked"
-  }
-
-  const markEnded = (
-    flow: Flow,
-    step: number,
-    { end, reason, output }: Pick<Mark, "end" | "reason" | "output">,
-  ): void => {
-    // The words come first: with this step the flow run may end, and its output be read.
-    flow.rows.end(step, end)
-    flows.setTotals(flow, flow.totals)
-    session.flush()
-    setWords.run({ id: flow.id, step, reason, output: end === "succeeded" ? output : null })
-    flows.end(flow, step, end)
-  }
-
-  return {
-    stepInputs: (runIds: ReadonlyArray<string>): ReadonlyArray<StepInputs> => {
-      checkBatch("runIds", runIds)
-      return session.transaction(() => inputsOf(runIds), true)
-    },
-    flowOf: (runId: string): FlowView | null => session.transaction(() => viewOf(runId), true),
-    rerunFlow: (runId: string, newId: string, from: RerunFrom): Rerun =>
-      session.transaction(() => rerunFlow(runId, newId, from)),
-    markStep: (mark: Mark): "marked" | "ended" | "unknown" => session.transaction(() => markStep(mark)),
-  }
+function* markEnded(work: Work, flow: Flow, step: number, { end, reason, output }: Mark): Sql<void> {
+  // The words come first: with this step the flow run may end, and its output be read.
+  flow.rows.end(step, end)
+  work.flows.held.setTotals(flow, flow.totals)
+  yield* work.flush()
+  const own = end === "succeeded" ? output : null
+  yield* wait(work.tables.flows.setWords(flow.id, step, reason, own))
+  yield* work.flows.end(flow, step, end)
 }
 
 const placesIn = (graph: Graph, ids: ReadonlyArray<string>): ReadonlyArray<number> => {

@@ -10,7 +10,12 @@ import type {
   ScheduleRow,
   Trigger,
 } from "../../core/domain/Schedule.ts"
-import type { Cell, Row, Values } from "./Statement.ts"
+
+/** What a column holds. */
+export type Cell = string | number | null
+
+/** A row by column name. */
+export type Row = Readonly<Record<string, Cell>>
 
 const text = (value: Row[string] | undefined): string => value as string
 const textOrNull = (value: Row[string] | undefined): string | null => value as string | null
@@ -68,8 +73,8 @@ export const decodeRun = (row: Row): Run => ({
   step: numberOrNull(row["step"]),
 })
 
-/** What a run's row holds of it, by placeholder. */
-export const encodeRun = (run: Run): Values => ({
+/** What a run's row holds of it, by the names of the schema. */
+export const encodeRun = (run: Run): Row => ({
   id: run.id,
   job: run.job,
   queue: run.queue,

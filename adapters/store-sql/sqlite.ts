@@ -6,20 +6,18 @@ import type * as Layer from "effect/Layer"
 import { StoreInUse, StoreUnusable } from "../../core/domain/Errors.ts"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
-import { makeAdvance } from "./advance.ts"
-import { makeClaim } from "./claim.ts"
-import { type Database, type DatabaseOptions, openDatabase } from "./Database.ts"
-import { makeEnqueue } from "./enqueue.ts"
-import { lockForEngine } from "./engineLock.ts"
-import { makeFire } from "./fire.ts"
-import { makeFlows } from "./flows.ts"
-import { makeLedger } from "./ledger.ts"
-import { makeListing } from "./listing.ts"
-import { makeNodes } from "./nodes.ts"
-import { makeSchedules } from "./schedules.ts"
-import { openSession } from "./Session.ts"
-import { unusable } from "./unusable.ts"
-import { makeUpkeep } from "./upkeep.ts"
+import { makeClaim } from "./sqlite/claim.ts"
+import { type Database, type DatabaseOptions, openDatabase } from "./sqlite/Database.ts"
+import { makeEnqueue } from "./sqlite/enqueue.ts"
+import { lockForEngine } from "./sqlite/engineLock.ts"
+import { makeFire } from "./sqlite/fire.ts"
+import { makeLedger } from "./sqlite/ledger.ts"
+import { makeListing } from "./sqlite/listing.ts"
+import { makeNodes } from "./sqlite/nodes.ts"
+import { openSession } from "./sqlite/Session.ts"
+import { unusable } from "./sqlite/unusable.ts"
+import { makeDue } from "./sqlite/due.ts"
+import { makeOperations } from "./operations.ts"
 
 /** How to open a SQLite store. */
 export interface SqliteOptions extends DatabaseOptions {
@@ -55,8 +53,6 @@ export const driverOver = (
   release: () => void = () => {},
 ): StoreDriver => {
   const session = openSession(database, options.now)
-  const flows = makeAdvance(session)
-  const enqueue = makeEnqueue(session)
   return {
     capabilities: {
       name: "sqlite",
@@ -68,13 +64,12 @@ export const driverOver = (
       database.close()
       release()
     },
-    enqueue: enqueue.enqueue,
-    ...makeClaim(session, flows),
-    ...makeUpkeep(session, flows),
+    ...makeOperations(session.run),
+    ...makeEnqueue(session),
+    ...makeClaim(session),
     ...makeListing(session),
-    ...makeSchedules(session),
-    ...makeFire(session, enqueue),
-    ...makeFlows(session, flows),
+    ...makeDue(session),
+    ...makeFire(session),
     ...makeLedger(session),
     ...makeNodes(session),
   }

@@ -1,10 +1,9 @@
 // Proof that the floor does the same work as the engine: the same statements, and the same rows afterwards.
 import { DatabaseSync } from "node:sqlite"
-import { makeAdvance } from "../../adapters/store-sql/advance.ts"
-import { makeClaim } from "../../adapters/store-sql/claim.ts"
-import type { Database } from "../../adapters/store-sql/Database.ts"
-import { makeEnqueue } from "../../adapters/store-sql/enqueue.ts"
-import { openSession } from "../../adapters/store-sql/Session.ts"
+import { makeClaim } from "../../adapters/store-sql/sqlite/claim.ts"
+import type { Database } from "../../adapters/store-sql/sqlite/Database.ts"
+import { makeEnqueue } from "../../adapters/store-sql/sqlite/enqueue.ts"
+import { openSession } from "../../adapters/store-sql/sqlite/Session.ts"
 import { floorSql, job } from "./floor.ts"
 
 /** The names of the floor's statements that the store does not prepare in the same words. */
@@ -17,7 +16,7 @@ export const foreignStatements = (): ReadonlyArray<string> => {
     close: () => {},
   } as unknown as Database
   const session = openSession(database, Date.now)
-  makeClaim(session, makeAdvance(session))
+  makeClaim(session)
   makeEnqueue(session)
   return Object.entries(floorSql).flatMap(([name, text]) => (texts.has(words(text)) ? [] : [name]))
 }

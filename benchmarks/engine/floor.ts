@@ -2,8 +2,8 @@
 // engine runs here: no ids are made, no rows are decoded, no promise is waited for. What the engine does on top
 // of it is the price of the engine.
 import { DatabaseSync, type StatementSync } from "node:sqlite"
-import { migrations } from "../../adapters/store-sql/migrations.ts"
-import { wantedJobsTable } from "../../adapters/store-sql/wantedJobs.ts"
+import { migrations } from "../../adapters/store-sql/sqlite/migrations.ts"
+import { wantedJobsTable } from "../../adapters/store-sql/sqlite/wantedJobs.ts"
 import { makeIds } from "../../core/domain/Ids.ts"
 import { defaultRetryPolicy } from "../../core/domain/RetryPolicy.ts"
 import type { Step } from "./steps.ts"

@@ -8,7 +8,7 @@ import type { ErrorInfo, NewRun, Run, RunState } from "../domain/Run.ts"
 import { quote } from "../domain/TimeSpan.ts"
 import { refusal } from "../ports/StoreLimits.ts"
 import { type Graph, parseGraph } from "./Graph.ts"
-import { type Released, release, releaseAll, type StepTable } from "./Release.ts"
+import { type Released, releaseAll, releasing, type StepTable, toTheEnd } from "./Release.ts"
 import { isFault, outcomeOf } from "./Summary.ts"
 
 /** The steps of one expanded run, as a store keeps them. */
@@ -30,9 +30,23 @@ export const begin = (graph: Graph, rows: FlowRows, totals: Totals): Totals =>
   follow(graph, rows, totals, releaseAll(graph, rows))
 
 /** One step has ended: writes that, and releases what follows from it. */
-export const advance = (graph: Graph, rows: FlowRows, totals: Totals, step: number, end: StepEnd): Totals => {
+export const advance = (graph: Graph, rows: FlowRows, totals: Totals, step: number, end: StepEnd): Totals =>
+  toTheEnd(advancing(graph, rows, totals, step, end))
+
+/**
+ * The same for rows that must be read first: the step's own before this is asked for, and those of its dependents
+ * whenever a step is yielded, as in `releasing`.
+ */
+export function* advancing(
+  graph: Graph,
+  rows: FlowRows,
+  totals: Totals,
+  step: number,
+  end: StepEnd,
+): Generator<number, Totals, void> {
   rows.end(step, end)
-  return follow(graph, rows, counted(graph, totals, step, end), release(graph, rows, step, end))
+  const released = yield* releasing(graph, rows, step, end)
+  return follow(graph, rows, counted(graph, totals, step, end), released)
 }
 
 const follow = (graph: Graph, rows: FlowRows, totals: Totals, { run, ended }: Released): Totals => {

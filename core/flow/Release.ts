@@ -33,10 +33,23 @@ export interface Released {
  * Tells the end of one step to those that need it, and the ends that follow from it to those that need these, until
  * nothing follows. A loop, as chains can be long.
  */
-export const release = (graph: Graph, table: StepTable, step: number, end: StepEnd): Released => {
+export const release = (graph: Graph, table: StepTable, step: number, end: StepEnd): Released =>
+  toTheEnd(releasing(graph, table, step, end))
+
+/**
+ * The same for a table that must be filled first: yields each step whose end is told next, before the rows of those
+ * that need it are looked at. Nothing else is looked at.
+ */
+export function* releasing(
+  graph: Graph,
+  table: StepTable,
+  step: number,
+  end: StepEnd,
+): Generator<number, Released, void> {
   const released: Released = { run: [], ended: [] }
+  yield step
   tell(graph, table, step, end, released)
-  return follow(graph, table, released)
+  return yield* following(graph, table, released)
 }
 
 /**
@@ -49,7 +62,14 @@ export const releaseAll = (graph: Graph, table: StepTable): Released => {
     const counts = table.read(step)
     if (counts !== null) decide(graph, table, step, counts, released)
   }
-  return follow(graph, table, released)
+  return toTheEnd(following(graph, table, released))
+}
+
+/** What a generator comes to that is asked for nothing between. */
+export const toTheEnd = <A>(steps: Generator<number, A, void>): A => {
+  let next = steps.next()
+  while (next.done !== true) next = steps.next()
+  return next.value
 }
 
 /**
@@ -87,9 +107,12 @@ const decide = (
   return true
 }
 
-const follow = (graph: Graph, table: StepTable, released: Released): Released => {
+function* following(graph: Graph, table: StepTable, released: Released): Generator<number, Released, void> {
   // The list grows while it is walked.
-  for (const { step, end } of released.ended) tell(graph, table, step, end, released)
+  for (const { step, end } of released.ended) {
+    yield step
+    tell(graph, table, step, end, released)
+  }
   released.run.sort((a, b) => a - b)
   return released
 }

@@ -5,8 +5,8 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
-import { type Database, openDatabase } from "../../adapters/store-sql/Database.ts"
-import { lockForEngine } from "../../adapters/store-sql/engineLock.ts"
+import { type Database, openDatabase } from "../../adapters/store-sql/sqlite/Database.ts"
+import { lockForEngine } from "../../adapters/store-sql/sqlite/engineLock.ts"
 import { driverOver } from "../../adapters/store-sql/sqlite.ts"
 import {
   defineConfig,

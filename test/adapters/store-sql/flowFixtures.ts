@@ -1,6 +1,6 @@
 // What the tests of flows in a file are made of: flows of one job, stores in memory, and work until none is left.
 import { afterEach } from "vitest"
-import { openDatabase } from "../../../adapters/store-sql/Database.ts"
+import { openDatabase } from "../../../adapters/store-sql/sqlite/Database.ts"
 import { driverOver } from "../../../adapters/store-sql/sqlite.ts"
 import { failure, newRun, runId } from "../../../core/contract/Fixtures.ts"
 import type { Expansion, FlowDefinition, StepPlan } from "../../../core/domain/Flow.ts"

@@ -2,8 +2,10 @@
 // all that follows from an end, and nothing lost between any two steps.
 import { DatabaseSync } from "node:sqlite"
 import { describe, expect, test } from "vitest"
-import { openDatabase } from "../../../adapters/store-sql/Database.ts"
-import { makeDefinitions } from "../../../adapters/store-sql/definitions.ts"
+import { openDatabase } from "../../../adapters/store-sql/sqlite/Database.ts"
+import { Definitions } from "../../../adapters/store-sql/Definitions.ts"
+import { runSync } from "../../../adapters/store-sql/Sql.ts"
+import { makeFlowTable } from "../../../adapters/store-sql/sqlite/FlowTable.ts"
 import { driverOver, sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
 import { newRun, runId } from "../../../core/contract/Fixtures.ts"
 import type { Expansion } from "../../../core/domain/Flow.ts"
@@ -97,8 +99,9 @@ describe("rows", () => {
 
   test("plans are kept until others have taken their room", () => {
     const database = openDatabase({ file: ":memory:" })
-    const definitions = makeDefinitions(database, 10_000)
-    const enter = (name: string) => definitions.enter(flowOf(name, chain(15)))
+    const definitions = new Definitions(10_000)
+    const table = makeFlowTable(database)
+    const enter = (name: string) => runSync(definitions.enter(table, flowOf(name, chain(15))))
     const first = enter("first")
     enter("second")
     expect(enter("first").plan).toBe(first.plan)

@@ -1,7 +1,7 @@
 // A full disk, at the driver: the connection is told that the file may not grow, so that SQLite itself refuses.
 import * as Effect from "effect/Effect"
 import { expect, test } from "vitest"
-import { type Database, openDatabase } from "../../../adapters/store-sql/Database.ts"
+import { type Database, openDatabase } from "../../../adapters/store-sql/sqlite/Database.ts"
 import { driverOver } from "../../../adapters/store-sql/sqlite.ts"
 import { newRun, newRuns, runId } from "../../../core/contract/Fixtures.ts"
 import { contextDriver, RunStore } from "../../../core/ports/Store.ts"

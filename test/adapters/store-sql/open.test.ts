@@ -19,7 +19,7 @@ import {
 } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { describe, expect, test } from "vitest"
-import { migrations } from "../../../adapters/store-sql/migrations.ts"
+import { migrations } from "../../../adapters/store-sql/sqlite/migrations.ts"
 import { layerSqlite, sqliteDriver, type SqliteOptions } from "../../../adapters/store-sql/sqlite.ts"
 import { newRun, newRuns, runId } from "../../../core/contract/Fixtures.ts"
 import { contextDriver, RunStore } from "../../../core/ports/Store.ts"

@@ -1,7 +1,7 @@
 // What SQLite does for each operation: every statement is recorded while it is executed, over a store with rows in
 // every state, and its plan must use the index that is made for it and read no history from end to end.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { type Database, openDatabase } from "../../../adapters/store-sql/Database.ts"
+import { type Database, openDatabase } from "../../../adapters/store-sql/sqlite/Database.ts"
 import { driverOver } from "../../../adapters/store-sql/sqlite.ts"
 import { failure, newRun, runId } from "../../../core/contract/Fixtures.ts"
 import { stepRunId } from "../../../core/domain/Ids.ts"

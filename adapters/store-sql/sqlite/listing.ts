@@ -1,16 +1,21 @@
 // Reading runs: by id, in pages by key, their counts and their attempts. Nothing here scans the history.
-import { asc, eq, ne, sql } from "drizzle-orm"
-import { type Attempt, type Run, type RunState, runStates } from "../../core/domain/Run.ts"
-import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
-import { checkBatch, checkLimit, pageMax, refusal } from "../../core/ports/StoreLimits.ts"
-import { decodeAttempt, decodeRun } from "./rows.ts"
+import { and, asc, desc, eq, isNull, lt, ne, type SQL, sql } from "drizzle-orm"
+import type { DeadLetter } from "../../../core/domain/DeadLetter.ts"
+import { type Attempt, type Run, type RunState, runStates } from "../../../core/domain/Run.ts"
+import type { RunCount, RunFilter, RunStoreDriver } from "../../../core/ports/StoreDriver.ts"
+import { checkBatch, checkLimit, pageMax, refusal } from "../../../core/ports/StoreLimits.ts"
+import { decodeAttempt, decodeDeadLetter, decodeRun } from "../rows.ts"
 import type { Session } from "./Session.ts"
-import { attempts, runCounts } from "./schema.ts"
+import { attempts, deadLetters, runCounts } from "./schema.ts"
 import { at, build, prepare, type Statement } from "./Statement.ts"
 
+type LetterFilter = Parameters<RunStoreDriver["deadLetters"]>[0]
+
+// Every id sorts below this one.
+const aboveAll = "\u{10ffff}"
+
 /** The part of a store that answers questions about runs. */
-export const makeListing = (session: Session) => {
-  const { database } = session
+export const makeListing = ({ database, tables }: Session) => {
   const attemptsOf = prepare(
     database,
     build
@@ -19,6 +24,22 @@ export const makeListing = (session: Session) => {
       .where(eq(attempts.runId, at("runId")))
       .orderBy(asc(attempts.seq)),
   )
+  const letterPage = (where: SQL | undefined) =>
+    prepare(
+      database,
+      build
+        .select()
+        .from(deadLetters)
+        .where(where)
+        .orderBy(desc(deadLetters.runId))
+        .limit(at<number>("limit") as never),
+    )
+  const open = isNull(deadLetters.replayedBy)
+  const older = lt(deadLetters.runId, at("before"))
+  const letterPages = {
+    all: letterPage(and(open, older)),
+    ofJob: letterPage(and(open, older, eq(deadLetters.job, at("job")))),
+  }
   const counts = prepare(database, build.select().from(runCounts).where(ne(runCounts.count, 0)))
 
   // One statement for each state and set of other conditions, compiled when it is first asked for: 44 at most.
@@ -49,14 +70,14 @@ export const makeListing = (session: Session) => {
   return {
     get: (ids: ReadonlyArray<string>): ReadonlyArray<Run> => {
       checkBatch("ids", ids)
-      return ids.flatMap((id) => session.find(id)?.run ?? [])
+      return tables.runs.read(ids).map(({ run }) => run)
     },
     list: (filter: RunFilter): ReadonlyArray<Run> => {
       checkLimit(filter.limit, pageMax)
       if (filter.state !== undefined && !runStates.includes(filter.state)) {
         throw refusal(`state: "${filter.state as string}" is none of ${runStates.join(", ")}`)
       }
-      const { job = null, chainId = null, before = "\u{10ffff}", limit } = filter
+      const { job = null, chainId = null, before = aboveAll, limit } = filter
       return page(filter).all({ job, chainId, before, limit }).map(decodeRun)
     },
     counts: (): ReadonlyArray<RunCount> =>
@@ -66,5 +87,14 @@ export const makeListing = (session: Session) => {
         count: row["count"] as number,
       })),
     attempts: (runId: string): ReadonlyArray<Attempt> => attemptsOf.all({ runId }).map(decodeAttempt),
+    deadLetters: (filter: LetterFilter): ReadonlyArray<DeadLetter> => {
+      checkLimit(filter.limit, pageMax)
+      const values = { before: filter.before ?? aboveAll, limit: filter.limit }
+      const rows =
+        filter.job === undefined
+          ? letterPages.all.all(values)
+          : letterPages.ofJob.all({ ...values, job: filter.job })
+      return rows.map(decodeDeadLetter)
+    },
   }
 }

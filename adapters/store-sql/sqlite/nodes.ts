@@ -1,6 +1,6 @@
 // Nodes and their leases in the file. A file serves one engine at a time, so whoever joins ends all others.
 import { asc, eq } from "drizzle-orm"
-import type { NodeRow } from "../../core/ports/StoreDriver.ts"
+import type { NodeRow } from "../../../core/ports/StoreDriver.ts"
 import type { Session } from "./Session.ts"
 import { nodes } from "./schema.ts"
 import { at, build, prepare } from "./Statement.ts"
@@ -40,7 +40,9 @@ export const makeNodes = (session: Session) => {
       return row
     },
     renew: (nodeId: string, leaseMillis: number): boolean =>
-      session.transaction(() => renew.run({ id: nodeId, expiresAt: now() + leaseMillis }) > 0, true),
+      session.transaction(() => renew.run({ id: nodeId, expiresAt: now() + leaseMillis }) > 0, {
+        repeatable: true,
+      }),
     leave: (nodeId: string): void => {
       session.transaction(() => remove.run({ id: nodeId }))
     },

@@ -1,9 +1,9 @@
 // The ledger of all schedules, and the calendars that they keep to.
 import { asc, eq, sql } from "drizzle-orm"
-import type { Occurrence } from "../../core/domain/Schedule.ts"
-import type { CalendarRow } from "../../core/ports/StoreDriver.ts"
-import { checkBatch, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
-import { decodeOccurrence } from "./rows.ts"
+import type { Occurrence } from "../../../core/domain/Schedule.ts"
+import type { CalendarRow } from "../../../core/ports/StoreDriver.ts"
+import { checkBatch, checkLimit, pageMax } from "../../../core/ports/StoreLimits.ts"
+import { decodeOccurrence } from "../rows.ts"
 import { calendars } from "./schema.ts"
 import type { Session } from "./Session.ts"
 import { at, build, prepare } from "./Statement.ts"

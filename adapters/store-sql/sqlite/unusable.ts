@@ -1,7 +1,7 @@
 // Why a file cannot serve: what SQLite and the operating system say, as one refusal with the next thing to do.
 import { existsSync, statSync } from "node:fs"
 import { dirname } from "node:path"
-import { StoreInUse, StoreUnusable } from "../../core/domain/Errors.ts"
+import { StoreInUse, StoreUnusable } from "../../../core/domain/Errors.ts"
 
 /** The refusal for whatever went wrong while `file` was opened; an error that says something else as it is. */
 export const unusable = (file: string, error: unknown): unknown => {

@@ -1,7 +1,7 @@
 // Which jobs a node claims, as a table of its connection: a node may have a job for each of 10,000 steps, and a list
 // that is bound to each claim would be read in full each time.
 import { sql } from "drizzle-orm"
-import type { Claim } from "../../core/ports/StoreDriver.ts"
+import type { Claim } from "../../../core/ports/StoreDriver.ts"
 import type { Database } from "./Database.ts"
 import { at, prepare } from "./Statement.ts"
 

@@ -3,7 +3,7 @@
 // nothing to time out, to guess or to clean up. Tools that only read, cancel or replay do not need it.
 import { realpathSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
-import { StoreInUse } from "../../core/domain/Errors.ts"
+import { StoreInUse } from "../../../core/domain/Errors.ts"
 import { location } from "./Database.ts"
 
 /** Takes the engine's lock on `file`, which exists, until `release`; throws `StoreInUse` when another has it. */

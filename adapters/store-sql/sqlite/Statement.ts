@@ -4,6 +4,7 @@ import { is } from "drizzle-orm/entity"
 import { drizzle } from "drizzle-orm/sqlite-proxy"
 import { Param, Placeholder, type SQL, sql } from "drizzle-orm/sql"
 import { SQLiteSyncDialect } from "drizzle-orm/sqlite-core"
+import type { Cell, Row } from "../rows.ts"
 import type { Database, Value } from "./Database.ts"
 
 /** Drizzle's query builder, for its SQL only: it has no connection and runs nothing. */
@@ -24,12 +25,6 @@ export interface Statement {
   get(values?: Values): Row | undefined
   all(values?: Values): ReadonlyArray<Row>
 }
-
-/** A row by column name. */
-export type Row = Readonly<Record<string, Cell>>
-
-/** What a column holds. */
-export type Cell = string | number | null
 
 const dialect = new SQLiteSyncDialect()
 
