@@ -91,8 +91,7 @@ export const flowTable = (statements: FlowStatements, queryable: Queryable): Flo
     (await statements.definitionId(queryable, { name, version }))[0]?.["id"] as number | undefined,
   insertDefinition: async (name, version, definition) =>
     (await statements.insertDefinition(queryable, { name, version, definition }))[0]?.["id"] as number,
-  definition: async (id) =>
-    (await statements.definition(queryable, { id }))[0]?.["definition"] as string,
+  definition: async (id) => (await statements.definition(queryable, { id }))[0]?.["definition"] as string,
   forgetDefinition: async (id) => void (await statements.forgetDefinition(queryable, { id })),
 })
 
@@ -145,19 +144,22 @@ export const compileFlows = (tables: Tables) => {
       where expansion_id = ${id} ${which} order by step`)
   return {
     hold: prepare(sql`select id from ${expansions} where run_id = any(${ids}) order by run_id for update`),
-    expansions: prepare(sql`select x.id, x.run_id, x.definition_id, x.list, x.size, x.round, x.faults, x.retry_in,
+    expansions:
+      prepare(sql`select x.id, x.run_id, x.definition_id, x.list, x.size, x.round, x.faults, x.retry_in,
         x.deadline_at, x.has_input, d.name, d.version, coalesce(l.state, e.state) as state,
         coalesce(l.waiting_for, e.waiting_for) as waiting_for, r.nominal_at, r.chain_id
       from ${expansions} as x join ${runs} as r on r.id = x.run_id left join ${definitions} as d on d.id = x.definition_id
         left join ${live} as l on l.id = x.run_id left join ${ended} as e on e.id = x.run_id
       where x.run_id = any(${ids})`),
-    insert: prepare(sql`insert into ${expansions} (run_id, definition_id, list, size, round, faults, retry_in, deadline_at,
+    insert:
+      prepare(sql`insert into ${expansions} (run_id, definition_id, list, size, round, faults, retry_in, deadline_at,
         has_input, input)
       values (${at("runId", "text")}, ${at("definitionId", "bigint")}, ${at("list", "text")}, ${at("size", "integer")}, 1, 0,
         ${at("retryIn", "bigint")}, ${at("deadlineAt", "bigint")}, ${at("hasInput", "smallint")}, ${at("input", "text")})
       returning id`),
     inputOf: prepare(sql`select input from ${expansions} where id = ${id}`),
-    nextRound: prepare(sql`update ${expansions} set round = ${at("round", "integer")}, retry_in = ${at("retryIn", "bigint")},
+    nextRound:
+      prepare(sql`update ${expansions} set round = ${at("round", "integer")}, retry_in = ${at("retryIn", "bigint")},
       deadline_at = ${at("deadlineAt", "bigint")} where id = ${id}`),
     endDeadline: prepare(sql`update ${expansions} set deadline_at = null where id = ${id}`),
     setTotals: prepare(sql`with given as materialized (select given.* from ${totalRows.given}),
@@ -170,24 +172,30 @@ export const compileFlows = (tables: Tables) => {
       and deadline_at is not null order by run_id limit ${at("limit", "integer")}`),
     steps: stepsOf(sql``),
     someSteps: stepsOf(sql`and step = any(${places})`),
-    putSteps: prepare(sql`insert into ${steps} (expansion_id, step, state, succeeded, failed, skipped, run_id, kept)
+    putSteps:
+      prepare(sql`insert into ${steps} (expansion_id, step, state, succeeded, failed, skipped, run_id, kept)
       select expansion_id, step, state, succeeded, failed, skipped, run_id, 0 from ${stepRows.given}
       on conflict (expansion_id, step) do update set state = excluded.state, succeeded = excluded.succeeded,
         failed = excluded.failed, skipped = excluded.skipped, run_id = excluded.run_id`),
     dropSteps: prepare(sql`delete from ${steps} where expansion_id = ${id} and step = any(${places})`),
-    copySteps: prepare(sql`insert into ${steps} (expansion_id, step, state, succeeded, failed, skipped, run_id, kept,
+    copySteps:
+      prepare(sql`insert into ${steps} (expansion_id, step, state, succeeded, failed, skipped, run_id, kept,
         reason, output)
       select ${at("to", "bigint")}, step, case state when 'released' then 'failed' when 'blocked' then 'upstream_failed'
         else state end, succeeded, failed, skipped, run_id, (run_id is not null)::int, reason, output
       from ${steps} where expansion_id = ${at("from", "bigint")}`),
-    setWords: prepare(sql`update ${steps} set reason = ${at("reason", "text")}, output = ${at("output", "text")}
+    setWords:
+      prepare(sql`update ${steps} set reason = ${at("reason", "text")}, output = ${at("output", "text")}
       where expansion_id = ${id} and step = ${at("step", "integer")}`),
-    released: prepare(sql`select run_id from ${steps} where expansion_id = ${id} and state = 'released' order by step`),
+    released: prepare(
+      sql`select run_id from ${steps} where expansion_id = ${id} and state = 'released' order by step`,
+    ),
     results: resultsOf(sql``),
     someResults: resultsOf(sql`and s.step = any(${places})`),
     items: prepare(sql`select r.input from ${steps} as s left join ${runs} as r on r.id = s.run_id
       where s.expansion_id = ${id} order by s.step`),
-    stepRuns: prepare(sql`select id, parent_id, step from ${runs} where id = any(${ids}) and parent_id is not null
+    stepRuns:
+      prepare(sql`select id, parent_id, step from ${runs} where id = any(${ids}) and parent_id is not null
       and step is not null`),
     definitionId: prepare(sql`select id from ${definitions} where name = ${at("name", "text")}
       and version = ${at("version", "text")}`),

@@ -24,7 +24,7 @@ export const runTable = (
   const find = async (ids: ReadonlyArray<string>): Promise<ReadonlyArray<RunRow>> => {
     const found: Array<RunRow> = []
     // A run that ended while we waited for its row is in neither table of this statement's snapshot: once more.
-    for (let open = ids; open.length > 0; ) {
+    for (let open = ids; open.length > 0;) {
       const rows = await statements.find(queryable, { ids: literal(open) })
       const between = rows.filter((row) => row["state"] === null)
       for (const row of rows) if (row["state"] !== null) found.push(decodeRow(row))

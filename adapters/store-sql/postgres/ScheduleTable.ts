@@ -77,7 +77,8 @@ export const compileSchedules = (tables: Tables) => {
   const scheduleId = at("scheduleId", "text")
   return {
     find: prepare(sql`select * from ${schedules} where id = any(${ids}) order by id for update`),
-    insert: prepare(sql`insert into ${schedules} (id, job, trigger, trigger_id, input, overlap, catch_up, from_config, version,
+    insert:
+      prepare(sql`insert into ${schedules} (id, job, trigger, trigger_id, input, overlap, catch_up, from_config, version,
         cursor, next_at, created_at, run_count, zone_data)
       values (${id}, ${at("job", "text")}, ${at("trigger", "text")}, ${at("triggerId", "bigint")}, ${at("input", "text")},
         ${at("overlap", "text")}, ${at("catchUp", "text")}, ${at("fromConfig", "smallint")}, 1, ${at("cursor", "bigint")},
@@ -102,7 +103,8 @@ export const compileSchedules = (tables: Tables) => {
         waits_until = given.waits_until, run_count = s.run_count + given.run_count,
         last_run_id = coalesce(given.last_run_id, s.last_run_id), zone_data = given.zone_data
       from ${moves.given} where s.id = given.id and s.version = given.version returning s.id`),
-    decide: prepare(sql`insert into ${occurrences} (schedule_id, at, last_at, count, run_id, reason, decided_at, nominal_at,
+    decide:
+      prepare(sql`insert into ${occurrences} (schedule_id, at, last_at, count, run_id, reason, decided_at, nominal_at,
         zone_data, trigger_id)
       select given.schedule_id, given.at, given.last_at, given.count, given.run_id, given.reason, given.decided_at,
         given.nominal_at, given.zone_data, s.trigger_id
@@ -113,12 +115,14 @@ export const compileSchedules = (tables: Tables) => {
     fill: prepare(sql`update ${occurrences} set run_id = ${at("runId", "text")}, reason = null,
       decided_at = ${at("decidedAt", "bigint")} where seq = ${at("seq", "bigint")}`),
     // The row of several instants that holds this one is the last that begins at or before it.
-    countOut: prepare(sql`update ${occurrences} set count = count - 1, at = case when at = ${instant} then at + 1 else at end
+    countOut:
+      prepare(sql`update ${occurrences} set count = count - 1, at = case when at = ${instant} then at + 1 else at end
       where seq = (select seq from (select seq, last_at, count from ${occurrences}
           where schedule_id = ${scheduleId} and at <= ${instant} order by at desc limit 1) as last
         where count > 1 and last_at >= ${instant})`),
     // No instant is decided before it comes, so the index on instants leads to all that were decided long ago.
-    forgetOccurrences: prepare(sql`delete from ${occurrences} where seq in (select seq from ${occurrences} as o
+    forgetOccurrences:
+      prepare(sql`delete from ${occurrences} where seq in (select seq from ${occurrences} as o
       where at < ${before} and decided_at < ${before} and (run_id is null
         or not exists (select 1 from ${runs} as r where r.id = o.run_id))
       order by at limit ${at("limit", "integer")} for update skip locked) returning seq`),

@@ -61,7 +61,8 @@ export const makeClaim = (tables: Tables) => {
       from taken as t cross join lateral (select * from ${runs} as asked where asked.id = t.id limit 1) as r
     ) as run on true order by run.priority desc, run.due_at, run.id`)
 
-  const promote = prepare(sql`with clock as materialized (select ${clock} as now), ${mend}, ${due(at("limit", "integer"))},
+  const promote =
+    prepare(sql`with clock as materialized (select ${clock} as now), ${mend}, ${due(at("limit", "integer"))},
     moved as (update ${live} as l set state = 'ready' from due where l.id = due.id
       returning l.job, due.state as before, l.state as after),
     counted as (insert into ${runCounts} (job, state, count)

@@ -47,7 +47,8 @@ export const makeEnqueue = (tables: Tables) => {
     const answers = new Map<NewRun, Enqueued>()
     let open = runs
     for (let attempt = 1; open.length > 0; attempt++) {
-      if (attempt > tryMax) throw new Error(`The key of run "${open[0]?.id}" was taken and freed ${tryMax} times`)
+      if (attempt > tryMax)
+        throw new Error(`The key of run "${open[0]?.id}" was taken and freed ${tryMax} times`)
       const once = new Map(open.map((run) => [run.id, run]))
       // Of runs with one id the first counts.
       for (const run of open.toReversed()) once.set(run.id, run)
@@ -69,8 +70,7 @@ export const makeEnqueue = (tables: Tables) => {
           ? []
           : await byKey(queryable, wanted.values(keyed.map(({ job, key }) => ({ job, key }))))
       const stale = holders.filter((row) => row["state"] === null)
-      if (stale.length > 0)
-        await free(queryable, { ids: literal(stale.map((row) => row["id"] as string)) })
+      if (stale.length > 0) await free(queryable, { ids: literal(stale.map((row) => row["id"] as string)) })
       for (const run of open) {
         const row =
           same.get(run.id) ??

@@ -2,7 +2,14 @@
 import type { DeadLetter } from "../../../core/domain/DeadLetter.ts"
 import { type Attempt, isFinal, type Run, type RunState, runStates } from "../../../core/domain/Run.ts"
 import type { RunCount, RunFilter } from "../../../core/ports/StoreDriver.ts"
-import { checkBatch, checkLimit, pageMax, refusal, windowMax, batchMax } from "../../../core/ports/StoreLimits.ts"
+import {
+  checkBatch,
+  checkLimit,
+  pageMax,
+  refusal,
+  windowMax,
+  batchMax,
+} from "../../../core/ports/StoreLimits.ts"
 import { decodeAttempt, decodeDeadLetter, decodeRun } from "../rows.ts"
 import type { Connection } from "./Connection.ts"
 import { runRows } from "./runRows.ts"
@@ -17,7 +24,8 @@ export const makeListing = (connection: Connection, tables: Tables) => {
   const { live, ended, attempts, deadLetters, runCounts, expansions } = tables
   const rows = runRows(tables)
   const byId = prepare(sql`select * from ${rows} where id = any(${at("ids", "text[]")})`)
-  const carried = prepare(sql`select r.* from (select id from ${live} where state = 'running' and node = ${at("node", "text")}
+  const carried =
+    prepare(sql`select r.* from (select id from ${live} where state = 'running' and node = ${at("node", "text")}
     limit ${at("limit", "integer")}) as l join ${rows} as r on r.id = l.id`)
   const waiting = sql`select distinct due_at from ${live} where state in ('scheduled', 'retrying')
     and due_at > ${at("from", "bigint")} and due_at <= ${at("until", "bigint")}
@@ -25,9 +33,7 @@ export const makeListing = (connection: Connection, tables: Tables) => {
   const deadlines = sql`select distinct deadline_at from ${expansions} where deadline_at is not null
     and deadline_at > ${at("from", "bigint")} and deadline_at <= ${at("until", "bigint")}
     order by deadline_at limit ${at("limit", "integer")}`
-  const due = prepare(
-    sql`(${waiting}) union (${deadlines}) order by due_at limit ${at("limit", "integer")}`,
-  )
+  const due = prepare(sql`(${waiting}) union (${deadlines}) order by due_at limit ${at("limit", "integer")}`)
   const counts = prepare(
     sql`select job, state, sum(count)::bigint as count from ${runCounts} group by job, state having sum(count) <> 0`,
   )
@@ -47,14 +53,17 @@ export const makeListing = (connection: Connection, tables: Tables) => {
     if (known !== undefined) return known
     // The table that has the state leads, by its partial index. Where all states are asked for, or one that nearly all
     // runs have, and within a chain, the runs themselves lead.
-    const isLead = state !== undefined && chainId === undefined && !(state === "succeeded" && job !== undefined)
+    const isLead =
+      state !== undefined && chainId === undefined && !(state === "succeeded" && job !== undefined)
     const conditions = [
       ...(job === undefined ? [] : [sql`r.job = ${at("job", "text")}`]),
       ...(chainId === undefined ? [] : [sql`r.chain_id = ${at("chainId", "text")}`]),
       ...(state === undefined ? [] : [sql.raw(`${isLead ? "lead" : "r"}.state = '${state}'`)]),
       sql.raw(isLead ? "lead" : "r").append(sql`.id < ${at("before", "text")}`),
     ]
-    const lead = isLead ? sql`${isFinal(state) ? ended : live} as lead join ${rows} as r on r.id = lead.id` : sql`${rows} as r`
+    const lead = isLead
+      ? sql`${isFinal(state) ? ended : live} as lead join ${rows} as r on r.id = lead.id`
+      : sql`${rows} as r`
     const query = sql`select r.* from ${lead} where ${sql.join(conditions, sql` and `)}
       order by ${sql.raw(isLead ? "lead" : "r")}.id desc limit ${at("limit", "integer")}`
     const statement = prepare(query)

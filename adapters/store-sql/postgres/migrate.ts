@@ -24,7 +24,7 @@ export const migrate = async (connection: Connection, target: string, schema: st
   if (Number(server?.["number"]) < 140_000) throw tooOld(target, String(server?.["name"]))
   // Only reads, and mostly the end of it: a user who may not make tables can serve.
   if ((await versionOf(connection, target, schema)) === newestVersion) return
-  for (let done = false; !done; ) {
+  for (let done = false; !done;) {
     done = await connection.transaction(async (transaction) => {
       // One key for all schemas: a database is migrated rarely, and never for long.
       await transaction.query("select pg_advisory_xact_lock(7243392012)", [])

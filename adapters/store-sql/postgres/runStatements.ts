@@ -157,17 +157,22 @@ export const compileRuns = (tables: Tables) => {
       marked as (update ${live} as l set linked = 1
         where l.linked = 0 and l.id in (select need_id from given union all select run_id from given))
       insert into ${dependents} (need_id, run_id) select need_id, run_id from given on conflict do nothing`),
-    dependentsOf: prepare(sql`select need_id, run_id from ${dependents} where need_id = any(${ids}) order by run_id`),
+    dependentsOf: prepare(
+      sql`select need_id, run_id from ${dependents} where need_id = any(${ids}) order by run_id`,
+    ),
     dropDependents: prepare(sql`delete from ${dependents} as d using ${dependentRows.given}
       where d.need_id = given.need_id and d.run_id = given.run_id`),
-    addAttempts: prepare(sql`insert into ${attempts} (run_id, attempt, token, node, started_at, ended_at, error)
+    addAttempts:
+      prepare(sql`insert into ${attempts} (run_id, attempt, token, node, started_at, ended_at, error)
       select run_id, attempt, token, node, started_at, ended_at, error from ${attemptRows.given} order by place`),
     addCounts: prepare(sql`insert into ${runCounts} (job, state, count) select job, state, count
       from ${countRows.given}`),
     addLetters: prepare(sql`insert into ${deadLetters} (run_id, job, died_at, attempt, error)
       select run_id, job, died_at, attempt, error from ${letterRows.given}`),
     letter: prepare(sql`select replayed_by from ${deadLetters} where run_id = ${id} for update`),
-    markReplayed: prepare(sql`update ${deadLetters} set replayed_by = ${at("newId", "text")} where run_id = ${id}`),
+    markReplayed: prepare(
+      sql`update ${deadLetters} set replayed_by = ${at("newId", "text")} where run_id = ${id}`,
+    ),
     dropLetters: prepare(sql`delete from ${deadLetters} where run_id = any(${ids}) returning run_id`),
     overdue: prepare(sql`select id from ${live} where expires_at <= ${now} and expires_at is not null
       and state in ('scheduled', 'ready', 'retrying') order by id limit ${limit}`),
@@ -179,9 +184,11 @@ export const compileRuns = (tables: Tables) => {
     orphans: prepare(sql`select id from ${live} as l where state = 'running' and node <> ${at("self", "text")}
       and not exists (select 1 from ${nodes} as n where n.id = l.node and n.expires_at > ${now})
       order by id limit ${limit} for update skip locked`),
-    forgetNodes: prepare(sql`delete from ${nodes} as n where expires_at <= ${now} and id <> ${at("self", "text")}
+    forgetNodes:
+      prepare(sql`delete from ${nodes} as n where expires_at <= ${now} and id <> ${at("self", "text")}
       and not exists (select 1 from ${live} as l where l.state = 'running' and l.node = n.id)`),
-    prunable: prepare(sql`select e.id, r.job, e.state, (select x.id from ${expansions} as x where x.run_id = e.id)
+    prunable:
+      prepare(sql`select e.id, r.job, e.state, (select x.id from ${expansions} as x where x.run_id = e.id)
         as expansion_id
       from ${ended} as e join ${runs} as r on r.id = e.id
       where e.ended_at < ${at("before", "bigint")}

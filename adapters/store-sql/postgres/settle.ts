@@ -104,7 +104,10 @@ export const makeSettle = (tables: Tables) => {
     const others = settlements.filter(({ id }) => !done.has(id))
     if (others.length > 0) {
       const found = new Map(
-        (await lookUp(queryable, { ids: literal(others.map(({ id }) => id)) })).map((row) => [row["id"], row]),
+        (await lookUp(queryable, { ids: literal(others.map(({ id }) => id)) })).map((row) => [
+          row["id"],
+          row,
+        ]),
       )
       for (const { id, token } of others) {
         const row = found.get(id)
