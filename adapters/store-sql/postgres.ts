@@ -25,8 +25,6 @@ export { migrationText } from "./postgres/migrate.ts"
 export interface PostgresOptions extends ConnectOptions {
   /** The schema that all tables are in; made at the first start. Default `uhrwerk`. */
   readonly schema?: string
-  /** `false`: the schema must be there in the newest version; a user who may not make tables will do. Default `true`. */
-  readonly migrate?: boolean
   /** The store's clock, in epoch milliseconds, in place of the server's: for tests. */
   readonly now?: () => number
 }

@@ -26,11 +26,15 @@ export interface ConnectOptions {
 // Whole numbers of 64 bits: times and counts, far below what a number can hold.
 const types = { int8: { to: 20, from: [20], parse: Number, serialize: String } }
 
-/** The options of postgres-js for one program. */
-export const clientOf = (options: ConnectOptions, connectionsMax: number): postgres.Sql => {
+/** What postgres-js takes beside what its types say. */
+export type ClientOptions = postgres.Options<typeof types> & {
+  readonly onnotify?: (channel: string, payload: string) => void
+}
+
+/** A client of postgres-js; `more` is what is special about its connections. */
+export const clientOf = (options: ConnectOptions, more: ClientOptions) => {
   const { prepare = true, connectMillis = 10_000, statementMillis = 30_000 } = options
   return postgres(options.url, {
-    max: connectionsMax,
     prepare,
     // The array types of the server, which we do not need: lists go as literals.
     fetch_types: false,
@@ -47,6 +51,7 @@ export const clientOf = (options: ConnectOptions, connectionsMax: number): postg
         ? { statement_timeout: statementMillis, idle_in_transaction_session_timeout: statementMillis }
         : {}),
     },
+    ...more,
   })
 }
 
@@ -57,7 +62,7 @@ const repeatMillis = 20
 /** A pool of connections; none is opened before the first statement. */
 export const connect = (options: ConnectOptions): Connection => {
   const { prepare = true } = options
-  const client = clientOf(options, options.connectionsMax ?? 10)
+  const client = clientOf(options, { max: options.connectionsMax ?? 10 })
   const over = (sql: postgres.Sql | postgres.TransactionSql): Queryable => ({
     query: (text, parameters) =>
       sql.unsafe(text, parameters as Array<Parameter>, { prepare }) as unknown as Promise<ReadonlyArray<Row>>,
