@@ -1,8 +1,9 @@
-// Connections of postgres-js: a pool for statements, opened as they are needed and again after a loss, so that a store
+// Connections to a server: a pool for statements, opened as they are needed and anew after a loss, so that a store
 // outlives a restart of its server. Time-outs everywhere, so that nothing waits for ever.
 import postgres from "postgres"
 import type { Connection, Parameter, Queryable, Row } from "./Connection.ts"
-import { isTransient, marked } from "./failures.ts"
+import { isLast, isOfServer, isTransient, marked } from "./failures.ts"
+import { Pool, type Slot } from "./Pool.ts"
 
 /** How to reach a server. */
 export interface ConnectOptions {
@@ -12,7 +13,7 @@ export interface ConnectOptions {
   readonly connectionsMax?: number
   /**
    * `false`: no prepared statements and nothing that belongs to a session, for a pooler that gives each transaction
-   * another one. The time-out of statements is then to be set on the server, for the role. Default `true`.
+   * another connection. The time-out of statements is then to be set on the server, for the role. Default `true`.
    */
   readonly prepare?: boolean
   /** What the server shows as the program's name; default `uhrwerk`. */
@@ -23,25 +24,33 @@ export interface ConnectOptions {
   readonly statementMillis?: number
 }
 
+const statementMillisDefault = 30_000
+const connectMillisDefault = 10_000
+// How much longer than the server may take an answer may be on its way, until the connection counts as dead.
+const answerMillis = 5000
+const poolLimits = { idleMillis: 60_000, ageMillis: 60 * 60_000, waitingMax: 10_000 }
+
 // Whole numbers of 64 bits: times and counts, far below what a number can hold.
 const types = { int8: { to: 20, from: [20], parse: Number, serialize: String } }
 
-/** What postgres-js takes beside what its types say. */
-export type ClientOptions = postgres.Options<typeof types> & {
+/** What a client hears of its one connection. */
+export interface ClientEvents {
+  readonly onclose: () => void
+  /** postgres-js takes it, though its types do not say so. */
   readonly onnotify?: (channel: string, payload: string) => void
 }
 
-/** A client of postgres-js; `more` is what is special about its connections. */
-export const clientOf = (options: ConnectOptions, more: ClientOptions) => {
-  const { prepare = true, connectMillis = 10_000, statementMillis = 30_000 } = options
+/** A client of one connection, which is opened with its first statement and not closed for being idle or old. */
+export const clientOf = (options: ConnectOptions, events: ClientEvents) => {
+  const { prepare = true, connectMillis = connectMillisDefault } = options
+  const { statementMillis = statementMillisDefault } = options
   return postgres(options.url, {
+    max: 1,
     prepare,
     // The array types of the server, which we do not need: lists go as literals.
     fetch_types: false,
     connect_timeout: connectMillis / 1000,
-    idle_timeout: 60,
-    max_lifetime: 60 * 60,
-    backoff: (attempt: number) => Math.min(2 ** attempt / 20, 2),
+    max_lifetime: null,
     onnotice: () => {},
     types,
     connection: {
@@ -51,32 +60,74 @@ export const clientOf = (options: ConnectOptions, more: ClientOptions) => {
         ? { statement_timeout: statementMillis, idle_in_transaction_session_timeout: statementMillis }
         : {}),
     },
-    ...more,
+    ...events,
   })
 }
+
+type SlotOf = Slot<ReturnType<typeof clientOf>>
+
+/** A pool of connections; none is opened before the first statement. */
+export const connect = (options: ConnectOptions): Connection => {
+  const { prepare = true, connectionsMax = 10, connectMillis = connectMillisDefault } = options
+  const { statementMillis = statementMillisDefault } = options
+  const pool = new Pool({ ...poolLimits, connectionsMax }, (onLost) => clientOf(options, { onclose: onLost }))
+
+  /** Sends one statement on a connection that is there, and gives the connection up when no answer comes. */
+  const send = async <A>(slot: SlotOf, text: string, run: () => Promise<A>): Promise<A> => {
+    if (!slot.isAlive) throw lost(text)
+    let late: ReturnType<typeof setTimeout> | undefined
+    try {
+      return await Promise.race([
+        run(),
+        new Promise<never>((_, reject) => {
+          late = setTimeout(() => reject(lost(text)), connectMillis + statementMillis + answerMillis)
+        }),
+      ])
+    } catch (error) {
+      // Whatever is not an answer of the server leaves the connection in a state that nobody knows.
+      if (!isOfServer(error) || isLast(error)) pool.discard(slot)
+      throw error
+    } finally {
+      clearTimeout(late)
+    }
+  }
+  const over = (slot: SlotOf): Queryable => ({
+    query: (text, parameters) =>
+      send(slot, text, () =>
+        slot.client.unsafe(text, parameters as Array<Parameter>, { prepare }),
+      ) as unknown as Promise<ReadonlyArray<Row>>,
+    script: async (text) => void (await send(slot, text, () => slot.client.unsafe(text))),
+  })
+
+  const transaction = <A>(body: (transaction: Queryable) => Promise<A>): Promise<A> =>
+    pool.use(async (slot) => {
+      const queryable = over(slot)
+      await queryable.script("begin")
+      let value: A
+      try {
+        value = await body(queryable)
+      } catch (error) {
+        if (slot.isAlive) await queryable.script("rollback").catch(() => pool.discard(slot))
+        throw error
+      }
+      await queryable.script("commit")
+      return value
+    })
+
+  return {
+    query: (text, parameters) => repeated(() => pool.use((slot) => over(slot).query(text, parameters))),
+    script: (text) => repeated(() => pool.use((slot) => over(slot).script(text))),
+    transaction: (body) => repeated(() => transaction(body)),
+    close: () => pool.close(),
+  }
+}
+
+const lost = (text: string): Error =>
+  Object.assign(new Error(`The connection was lost: ${text.slice(0, 60)}`), { code: "CONNECTION_CLOSED" })
 
 // Repeats of a transaction that lost a deadlock or a race, and the longest wait before the first of them.
 const repeatMax = 8
 const repeatMillis = 20
-
-/** A pool of connections; none is opened before the first statement. */
-export const connect = (options: ConnectOptions): Connection => {
-  const { prepare = true } = options
-  const client = clientOf(options, { max: options.connectionsMax ?? 10 })
-  const over = (sql: postgres.Sql | postgres.TransactionSql): Queryable => ({
-    query: (text, parameters) =>
-      sql.unsafe(text, parameters as Array<Parameter>, { prepare }) as unknown as Promise<ReadonlyArray<Row>>,
-    script: async (text) => void (await sql.unsafe(text)),
-  })
-  const pool = over(client)
-  return {
-    query: (text, parameters) => repeated(() => pool.query(text, parameters)),
-    script: (text) => repeated(() => pool.script(text)),
-    transaction: <A>(body: (transaction: Queryable) => Promise<A>) =>
-      repeated(() => client.begin((sql) => body(over(sql))) as Promise<A>),
-    close: () => client.end({ timeout: 5 }),
-  }
-}
 
 /** Runs a statement or a transaction, and again when it was rolled back for no fault of its own. */
 export const repeated = async <A>(run: () => Promise<A>): Promise<A> => {

@@ -8,9 +8,13 @@ export const codeOf = (error: unknown): string => {
   return typeof code === "string" ? code : ""
 }
 
-// Only what the server says has a severity; "EPIPE" looks like one of its codes.
-const isOfServer = (error: unknown): boolean =>
+/** Whether the server itself said so. Only that has a severity: "EPIPE" looks like one of its codes. */
+export const isOfServer = (error: unknown): boolean =>
   typeof (error as { readonly severity?: unknown } | null)?.severity === "string"
+
+/** Whether it is the last that the server says on this connection. */
+export const isLast = (error: unknown): boolean =>
+  ["FATAL", "PANIC"].includes(String((error as { readonly severity?: unknown } | null)?.severity))
 
 /** A deadlock or a serialization failure: the transaction was rolled back, and the next try may pass. */
 export const isTransient = (error: unknown): boolean =>

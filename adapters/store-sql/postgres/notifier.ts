@@ -54,43 +54,41 @@ export const openNotifier = (options: NotifierOptions): OpenNotifier => {
   let listening: ReturnType<typeof setTimeout> | undefined
   let sending: ReturnType<typeof setTimeout> | undefined
 
-  const client = clientOf(
-    { ...options, applicationName: `${options.applicationName ?? "uhrwerk"} hints` },
-    {
-      max: 1,
-      // It waits for others, for as long as it takes.
-      idle_timeout: undefined,
-      max_lifetime: null,
-      onnotify: (_channel: string, payload: string) => hintsOf(origin, payload).forEach(tell),
-      onclose: () => listenAgain(),
-    },
-  )
-
+  // One that was lost is thrown away: no connection is used again after it broke.
+  let client: ReturnType<typeof clientOf> | undefined
   const listen = (): void => {
-    client.unsafe(`listen "${channel}"`).then(
+    const made = clientOf(
+      { ...options, applicationName: `${options.applicationName ?? "uhrwerk"} hints` },
+      {
+        onnotify: (_channel, payload) => hintsOf(origin, payload).forEach(tell),
+        onclose: () => listenAgain(made),
+      },
+    )
+    client = made
+    made.unsafe(`listen "${channel}"`).then(
       () => {
         // What was said meanwhile was said to nobody: look at everything.
         if (failures > 0) for (const hint of everything) tell(hint)
         failures = 0
       },
-      () => listenAgain(),
+      () => listenAgain(made),
     )
   }
-  const listenAgain = (): void => {
-    if (isClosed || listening !== undefined) return
+  const listenAgain = (lost: typeof client): void => {
+    if (isClosed || lost !== client) return
+    client = undefined
+    void lost?.end({ timeout: 0 }).catch(() => {})
     const delay = Math.min(retryMillis * 2 ** failures++, retryMillisMax) * (0.5 + Math.random() / 2)
-    listening = setTimeout(() => {
-      listening = undefined
-      if (!isClosed) listen()
-    }, delay)
+    listening = setTimeout(listen, delay)
   }
 
   // The first hint after a pause goes at once, those after it together: one message at a time, at most one in 50 ms.
   const send = (): void => {
     if (isSending || isClosed || gathered.isEmpty) return
     isSending = true
+    // Without a connection they are lost.
     const sent = payloadsOf(origin, gathered.take()).map((payload) =>
-      client.unsafe("select pg_notify($1, $2)", [channel, payload]),
+      client?.unsafe("select pg_notify($1, $2)", [channel, payload]),
     )
     void Promise.allSettled(sent).then(() => {
       if (isClosed) return
@@ -113,7 +111,7 @@ export const openNotifier = (options: NotifierOptions): OpenNotifier => {
       isClosed = true
       clearTimeout(listening)
       clearTimeout(sending)
-      await client.end({ timeout: 1 })
+      await client?.end({ timeout: 1 })
     },
   }
 }
