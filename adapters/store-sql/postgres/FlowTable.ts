@@ -137,7 +137,7 @@ export const compileFlows = (tables: Tables) => {
   const resultsOf = (which: SQL) =>
     prepare(sql`select s.step, s.state, s.run_id, coalesce(s.reason, e.reason) as reason,
         coalesce(s.output, e.output) as output
-      from ${steps} as s left join ${ended} as e on e.id = s.run_id
+      from ${steps} as s left join lateral (select * from ${ended} as row where row.id = s.run_id limit 1) as e on true
       where s.expansion_id = ${id} ${which} order by s.step`)
   const stepsOf = (which: SQL) =>
     prepare(sql`select step, state, succeeded, failed, skipped, run_id from ${steps}
@@ -148,8 +148,10 @@ export const compileFlows = (tables: Tables) => {
       prepare(sql`select x.id, x.run_id, x.definition_id, x.list, x.size, x.round, x.faults, x.retry_in,
         x.deadline_at, x.has_input, d.name, d.version, coalesce(l.state, e.state) as state,
         coalesce(l.waiting_for, e.waiting_for) as waiting_for, r.nominal_at, r.chain_id
-      from ${expansions} as x join ${runs} as r on r.id = x.run_id left join ${definitions} as d on d.id = x.definition_id
-        left join ${live} as l on l.id = x.run_id left join ${ended} as e on e.id = x.run_id
+      from ${expansions} as x cross join lateral (select * from ${runs} as asked where asked.id = x.run_id limit 1) as r
+        left join ${definitions} as d on d.id = x.definition_id
+        left join lateral (select * from ${live} as row where row.id = x.run_id limit 1) as l on true
+        left join lateral (select * from ${ended} as row where row.id = x.run_id limit 1) as e on true
       where x.run_id = any(${ids})`),
     insert:
       prepare(sql`insert into ${expansions} (run_id, definition_id, list, size, round, faults, retry_in, deadline_at,
@@ -164,8 +166,9 @@ export const compileFlows = (tables: Tables) => {
     endDeadline: prepare(sql`update ${expansions} set deadline_at = null where id = ${id}`),
     setTotals: prepare(sql`with given as materialized (select given.* from ${totalRows.given}),
       counted as (update ${expansions} as x set faults = given.faults from given
-        where x.id = given.id and given.faults is not null)
-      update ${live} as l set waiting_for = given.open from given where l.id = given.run_id`),
+        where x.id = given.id and given.faults is not null and x.id = any(array(select id from given)))
+      update ${live} as l set waiting_for = given.open from given where l.id = given.run_id
+        and l.id = any(array(select run_id from given))`),
     forget: prepare(sql`with gone as (delete from ${steps} where expansion_id = ${id})
       delete from ${expansions} where id = ${id} returning definition_id`),
     overtime: prepare(sql`select run_id from ${expansions} where deadline_at <= ${at("now", "bigint")}
@@ -192,7 +195,8 @@ export const compileFlows = (tables: Tables) => {
     ),
     results: resultsOf(sql``),
     someResults: resultsOf(sql`and s.step = any(${places})`),
-    items: prepare(sql`select r.input from ${steps} as s left join ${runs} as r on r.id = s.run_id
+    items: prepare(sql`select r.input from ${steps} as s
+      left join lateral (select * from ${runs} as asked where asked.id = s.run_id limit 1) as r on true
       where s.expansion_id = ${id} order by s.step`),
     stepRuns:
       prepare(sql`select id, parent_id, step from ${runs} where id = any(${ids}) and parent_id is not null

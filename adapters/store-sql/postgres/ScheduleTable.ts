@@ -102,13 +102,15 @@ export const compileSchedules = (tables: Tables) => {
     move: prepare(sql`update ${schedules} as s set version = s.version + 1, cursor = given.cursor, next_at = given.next_at,
         waits_until = given.waits_until, run_count = s.run_count + given.run_count,
         last_run_id = coalesce(given.last_run_id, s.last_run_id), zone_data = given.zone_data
-      from ${moves.given} where s.id = given.id and s.version = given.version returning s.id`),
+      from ${moves.given} where s.id = given.id and s.version = given.version
+        and s.id = any(${at("move.id[]", "text[]")}) returning s.id`),
     decide:
       prepare(sql`insert into ${occurrences} (schedule_id, at, last_at, count, run_id, reason, decided_at, nominal_at,
         zone_data, trigger_id)
       select given.schedule_id, given.at, given.last_at, given.count, given.run_id, given.reason, given.decided_at,
         given.nominal_at, given.zone_data, s.trigger_id
-      from ${decisions.given} join ${schedules} as s on s.id = given.schedule_id order by given.place
+      from ${decisions.given} cross join lateral (
+        select * from ${schedules} as row where row.id = given.schedule_id limit 1) as s order by given.place
       on conflict do nothing returning seq`),
     decided: prepare(sql`select seq, count, run_id from ${occurrences} where schedule_id = ${scheduleId}
       and at = ${instant}`),

@@ -31,28 +31,27 @@ export const makeClaim = (tables: Tables) => {
     ${due(sql.raw(String(promoteMax)))},
     ready as materialized (
       select first.* from unnest(${at("queues", "text[]")}) as lane(name), lateral (
-        select id, state, priority, due_at from ${live}
+        select id, job, state, priority, due_at from ${live}
         where state = 'ready' and queue = lane.name and due_at <= ${now} and attempt < attempt_max
           and job = any(${at("jobs", "text[]")}) and ${isCalm}
         order by priority desc, due_at, id limit ${at("limit", "integer")} for update skip locked) as first),
     chosen as materialized (
-      select id, state from (select * from ready
-        union all select id, state, priority, due_at from due where queue = any(${at("queues", "text[]")})
+      select id, job, state from (select * from ready
+        union all select id, job, state, priority, due_at from due where queue = any(${at("queues", "text[]")})
           and job = any(${at("jobs", "text[]")}) and attempt < attempt_max) as candidate
       order by priority desc, due_at, id limit ${at("limit", "integer")}),
-    moved as (update ${live} as l set state = 'ready' from due
-      where l.id = due.id and not exists (select 1 from chosen where chosen.id = due.id)
-      returning l.job, due.state as before, l.state as after),
+    others as materialized (select id, job, state from due where id not in (select id from chosen)),
+    moved as (update ${live} set state = 'ready' where id = any(array(select id from others))),
     taken as (update ${live} as l set state = 'running', node = ${at("node", "text")}, token = l.token + 1,
         attempt = l.attempt + 1, started_at = ${now},
         start_acknowledged = case when l.job = any(${at("expanding", "text[]")}) then 0
           else ${at("acknowledged", "smallint")} end
-      from chosen where l.id = chosen.id returning l.*, chosen.state as before),
+      where l.id = any(array(select id from chosen)) returning l.*),
     counted as (insert into ${runCounts} (job, state, count)
-      select job, state, sum(by) from (select job, before as state, -1 as by from moved
-        union all select job, after, 1 from moved
-        union all select job, before, -1 from taken
-        union all select job, state, 1 from taken) as change group by job, state)
+      select job, state, sum(by) from (select job, state, -1 as by from others
+        union all select job, 'ready', 1 from others
+        union all select job, state, -1 from chosen
+        union all select job, 'running', 1 from chosen) as change group by job, state)
     select mend.needed::int as mend, run.* from mend left join (
       select t.id, t.job, t.queue, t.state, t.priority, t.due_at, r.created_at, t.attempt, t.attempt_max, t.losses, t.token,
         t.node, t.waiting_for, t.started_at, t.start_acknowledged, null::bigint as ended_at, r.key, r.expires_at,
@@ -63,19 +62,20 @@ export const makeClaim = (tables: Tables) => {
 
   const promote =
     prepare(sql`with clock as materialized (select ${clock} as now), ${mend}, ${due(at("limit", "integer"))},
-    moved as (update ${live} as l set state = 'ready' from due where l.id = due.id
-      returning l.job, due.state as before, l.state as after),
+    moved as (update ${live} set state = 'ready' where id = any(array(select id from due))),
     counted as (insert into ${runCounts} (job, state, count)
-      select job, state, sum(by) from (select job, before as state, -1 as by from moved
-        union all select job, after, 1 from moved) as change group by job, state)
-    select needed::int as mend, (select count(*) from moved) as count from mend`)
+      select job, state, sum(by) from (select job, state, -1 as by from due
+        union all select job, 'ready', 1 from due) as change group by job, state)
+    select needed::int as mend, (select count(*) from due) as count from mend`)
 
   const held = batch({ id: "text", token: "bigint" })
   const start = prepare(sql`with held as materialized (
-      select l.id, l.token, l.start_acknowledged from ${held.given} join ${live} as l on l.id = given.id
-      where l.state = 'running' and l.token = given.token order by l.id for update of l),
-    written as (update ${live} as l set start_acknowledged = 1 from held
-      where l.id = held.id and held.start_acknowledged = 0)
+      select given.id, given.token, l.start_acknowledged
+      from (select * from ${held.given} order by id) as given cross join lateral (
+        select * from ${live} as l where l.id = given.id limit 1 for update) as l
+      where l.state = 'running' and l.token = given.token),
+    written as (update ${live} set start_acknowledged = 1
+      where id = any(array(select id from held where start_acknowledged = 0)))
     select id, token from held`)
 
   return {

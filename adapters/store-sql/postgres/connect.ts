@@ -33,6 +33,22 @@ const poolLimits = { idleMillis: 60_000, ageMillis: 60 * 60_000, waitingMax: 10_
 // Whole numbers of 64 bits: times and counts, far below what a number can hold.
 const types = { int8: { to: 20, from: [20], parse: Number, serialize: String } }
 
+// A prepared statement keeps its plan, and a queue grows from nothing to a million in less time than the server takes to
+// count it: a plan for an empty table would read all of it. So a table is read along its indexes, in their order. (What
+// has no other way still reads and sorts all, and must not be compiled for being dear.)
+const sessionSettings = {
+  enable_seqscan: "off",
+  enable_bitmapscan: "off",
+  enable_mergejoin: "off",
+  enable_sort: "off",
+  jit: "off",
+}
+
+const timeouts = (millis: number) => ({
+  statement_timeout: millis,
+  idle_in_transaction_session_timeout: millis,
+})
+
 /** What a client hears of its one connection. */
 export interface ClientEvents {
   readonly onclose: () => void
@@ -55,10 +71,8 @@ export const clientOf = (options: ConnectOptions, events: ClientEvents) => {
     types,
     connection: {
       application_name: options.applicationName ?? "uhrwerk",
-      // A pooler refuses a connection that sets these.
-      ...(prepare
-        ? { statement_timeout: statementMillis, idle_in_transaction_session_timeout: statementMillis }
-        : {}),
+      // A pooler refuses a connection that sets more.
+      ...(prepare ? { ...sessionSettings, ...timeouts(statementMillis) } : {}),
     },
     ...events,
   })

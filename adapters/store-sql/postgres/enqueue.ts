@@ -6,7 +6,7 @@ import type { Queryable, Row } from "./Connection.ts"
 import { counting, newRunValues, storing } from "./newRuns.ts"
 import type { Tables } from "./schema.ts"
 import { at, batch, literal, prepare, sql } from "./Statement.ts"
-import { runRows } from "./runRows.ts"
+import { runsOf } from "./runRows.ts"
 
 // A key may be freed, and taken again, between two looks at it.
 const tryMax = 5
@@ -17,13 +17,12 @@ export const makeEnqueue = (tables: Tables) => {
   const store = prepare(
     sql`with ${storing(tables, sql`true`, true)}, ${counting(tables)} select id, state, due_at from placed`,
   )
-  const byId = prepare(
-    sql`select id, state, due_at from ${runRows(tables)} where id = any(${at("ids", "text[]")})`,
-  )
+  const byId = prepare(sql`select run.id, run.state, run.due_at from ${runsOf(tables, at("ids", "text[]"))}`)
   const wanted = batch({ job: "text", key: "text" })
   const byKey = prepare(
     sql`select k.job, k.key, k.run_id as id, l.state, l.due_at from ${wanted.given}
-      join ${keys} as k on k.job = given.job and k.key = given.key left join ${live} as l on l.id = k.run_id`,
+      cross join lateral (select * from ${keys} as k where k.job = given.job and k.key = given.key limit 1) as k
+      left join lateral (select * from ${live} as l where l.id = k.run_id limit 1) as l on true`,
   )
   // Left behind when one id was enqueued twice at a time with different keys.
   const free = prepare(

@@ -75,12 +75,13 @@ export const isPlain = ({ cancelRunId, runs, occurrences }: Fire): boolean =>
 export const makeFire = (tables: Tables) => {
   const { schedules, occurrences } = tables
   const fire = prepare(sql`with step as materialized (select given.* from ${moves.given}),
-    held as materialized (select s.id from step join ${schedules} as s on s.id = step.id
-      where s.version = step.version order by s.id for update of s),
+    held as materialized (select s.id from (select * from step order by id) as step cross join lateral (
+        select * from ${schedules} as row where row.id = step.id limit 1 for update) as s
+      where s.version = step.version),
     advanced as (update ${schedules} as s set version = s.version + 1, cursor = step.cursor, next_at = step.next_at,
         waits_until = step.waits_until, run_count = s.run_count + step.run_count,
         last_run_id = coalesce(step.last_run_id, s.last_run_id), zone_data = step.zone_data
-      from step where s.id = step.id and s.id in (select id from held) returning s.id, s.trigger_id),
+      from step where s.id = step.id and s.id = any(array(select id from held)) returning s.id, s.trigger_id),
     ${storing(tables, sql`owner in (select id from held)`)}, ${counting(tables)},
     decided as (insert into ${occurrences} (schedule_id, at, last_at, count, run_id, reason, decided_at, nominal_at,
         zone_data, trigger_id)

@@ -12,7 +12,7 @@ import {
 } from "../../../core/ports/StoreLimits.ts"
 import { decodeAttempt, decodeDeadLetter, decodeRun } from "../rows.ts"
 import type { Connection } from "./Connection.ts"
-import { runRows } from "./runRows.ts"
+import { runOf, runsOf } from "./runRows.ts"
 import type { Tables } from "./schema.ts"
 import { at, literal, prepare, type SQL, sql, type Statement } from "./Statement.ts"
 
@@ -21,12 +21,11 @@ const last = "\u{10ffff}"
 
 /** The part of a store that answers questions about runs. */
 export const makeListing = (connection: Connection, tables: Tables) => {
-  const { live, ended, attempts, deadLetters, runCounts, expansions } = tables
-  const rows = runRows(tables)
-  const byId = prepare(sql`select * from ${rows} where id = any(${at("ids", "text[]")})`)
-  const carried =
-    prepare(sql`select r.* from (select id from ${live} where state = 'running' and node = ${at("node", "text")}
-    limit ${at("limit", "integer")}) as l join ${rows} as r on r.id = l.id`)
+  const { runs, live, ended, attempts, deadLetters, runCounts, expansions } = tables
+  const byId = prepare(sql`select run.* from ${runsOf(tables, at("ids", "text[]"))}`)
+  const carried = prepare(sql`select run.* from (select id from ${live}
+      where state = 'running' and node = ${at("node", "text")} limit ${at("limit", "integer")}) as held
+    ${runOf(tables, sql`held.id`)}`)
   const waiting = sql`select distinct due_at from ${live} where state in ('scheduled', 'retrying')
     and due_at > ${at("from", "bigint")} and due_at <= ${at("until", "bigint")}
     order by due_at limit ${at("limit", "integer")}`
@@ -53,19 +52,18 @@ export const makeListing = (connection: Connection, tables: Tables) => {
     if (known !== undefined) return known
     // The table that has the state leads, by its partial index. Where all states are asked for, or one that nearly all
     // runs have, and within a chain, the runs themselves lead.
-    const isLead =
+    const ofState =
       state !== undefined && chainId === undefined && !(state === "succeeded" && job !== undefined)
+    const lead = ofState ? (isFinal(state) ? ended : live) : runs
+    const asked = sql.raw(ofState ? "run" : "lead")
     const conditions = [
-      ...(job === undefined ? [] : [sql`r.job = ${at("job", "text")}`]),
-      ...(chainId === undefined ? [] : [sql`r.chain_id = ${at("chainId", "text")}`]),
-      ...(state === undefined ? [] : [sql.raw(`${isLead ? "lead" : "r"}.state = '${state}'`)]),
-      sql.raw(isLead ? "lead" : "r").append(sql`.id < ${at("before", "text")}`),
+      sql`lead.id < ${at("before", "text")}`,
+      ...(job === undefined ? [] : [sql`${asked}.job = ${at("job", "text")}`]),
+      ...(chainId === undefined ? [] : [sql`${asked}.chain_id = ${at("chainId", "text")}`]),
+      ...(state === undefined ? [] : [sql.raw(`${ofState ? "lead" : "run"}.state = '${state}'`)]),
     ]
-    const lead = isLead
-      ? sql`${isFinal(state) ? ended : live} as lead join ${rows} as r on r.id = lead.id`
-      : sql`${rows} as r`
-    const query = sql`select r.* from ${lead} where ${sql.join(conditions, sql` and `)}
-      order by ${sql.raw(isLead ? "lead" : "r")}.id desc limit ${at("limit", "integer")}`
+    const query = sql`select run.* from ${lead} as lead ${runOf(tables, sql`lead.id`)}
+      where ${sql.join(conditions, sql` and `)} order by lead.id desc limit ${at("limit", "integer")}`
     const statement = prepare(query)
     pages.set(name, statement)
     return statement

@@ -51,7 +51,7 @@ create table {schema}.live (
   autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_threshold = 1000, autovacuum_analyze_scale_factor = 0.2);
 create index live_ready on {schema}.live (queue, priority desc, due_at, id) where state = 'ready';
 create index live_waiting on {schema}.live (due_at) where state in ('scheduled', 'retrying');
-create index live_running on {schema}.live (node) where state = 'running';
+create index live_running on {schema}.live (id, node) where state = 'running';
 create index live_expiring on {schema}.live (expires_at) where expires_at is not null
   and state in ('scheduled', 'ready', 'retrying');
 create index live_retrying on {schema}.live (id) where state = 'retrying';

@@ -70,7 +70,7 @@ export const storing = (tables: Tables, which: SQL = sql`true`, onConflict = fal
       from ${given.given}, clock),
     taken as (insert into ${keys} (job, key, run_id)
       select job, key, id from fresh where key is not null and ${which}
-        and not exists (select 1 from ${runs} as r where r.id = fresh.id) order by place
+        and (select r.id from ${runs} as r where r.id = fresh.id limit 1) is null order by place
       on conflict do nothing returning run_id),
     stored as (insert into ${runs} (id, job, queue, priority, due_at, created_at, attempt_max, key, expires_at, schedule_id,
         nominal_at, chain_id, replay_of, parent_id, step, input)

@@ -3,7 +3,7 @@ import type { Run } from "../../../core/domain/Run.ts"
 import type { RunRow } from "../Tables.ts"
 import type { Parameter } from "./Connection.ts"
 import { storing } from "./newRuns.ts"
-import { runRows, runRowsOver } from "./runRows.ts"
+import { runColumns, runsOf } from "./runRows.ts"
 import type { Tables } from "./schema.ts"
 import { at, batch, clock, prepare, sql, type Values } from "./Statement.ts"
 
@@ -111,13 +111,14 @@ export const compileRuns = (tables: Tables) => {
       select pg_advisory_xact_lock(72433920, key) as lock from (
         select distinct hashtext(coalesce(r.chain_id, r.id)) & 255 as key from ${runs} as r where r.id = any(${ids})
         order by key offset 0) as chain offset 0) as held`),
-    find: prepare(sql`with held as materialized (
-      select * from ${live} where id = any(${ids}) order by id for update)
-      ${runRowsOver(tables, sql`held`)} where r.id = any(${ids})`),
-    read: prepare(sql`select * from ${runRows(tables)} where id = any(${ids})`),
+    find: prepare(sql`select ${runColumns} from (select wanted.id from unnest(${ids}) as wanted(id) order by id) as wanted
+      cross join lateral (select * from ${runs} as asked where asked.id = wanted.id limit 1) as r
+      left join lateral (select * from ${live} as row where row.id = wanted.id limit 1 for update) as l on true
+      left join lateral (select * from ${ended} as row where row.id = wanted.id limit 1) as e on true`),
+    read: prepare(sql`select run.* from ${runsOf(tables, ids)}`),
     insert: prepare(sql`with taken as (insert into ${keys} (job, key, run_id)
         select ${at("job", "text")}, ${at("key", "text")}, ${id} where ${at("key", "text")} is not null
-          and not exists (select 1 from ${runs} as r where r.id = ${id})
+          and (select r.id from ${runs} as r where r.id = ${id} limit 1) is null
         on conflict do nothing returning run_id),
       stored as (insert into ${runs} (id, job, queue, priority, due_at, created_at, attempt_max, key, expires_at,
           schedule_id, nominal_at, chain_id, needs, replay_of, parent_id, step, input)
@@ -142,26 +143,30 @@ export const compileRuns = (tables: Tables) => {
           losses = given.losses, token = given.token, settled_token = given.settled_token, node = given.node,
           started_at = given.started_at, start_acknowledged = given.start_acknowledged,
           waiting_for = given.waiting_for, error = given.error
-        from given where l.id = given.id and given.ended_at is null),
-      gone as (delete from ${live} as l using given where l.id = given.id and given.ended_at is not null
-        returning l.id, l.keyed),
-      freed as (delete from ${keys} as k using gone where gone.keyed = 1 and k.run_id = gone.id)
+        from given where l.id = given.id
+          and l.id = any(array(select id from given where ended_at is null))),
+      gone as (delete from ${live} where id = any(array(select id from given where ended_at is not null))
+        returning id, keyed),
+      freed as (delete from ${keys} where run_id = any(array(select id from gone where keyed = 1)))
       insert into ${ended} (id, state, due_at, attempt, losses, token, settled_token, started_at, start_acknowledged,
           waiting_for, ended_at, reason, error, output)
         select id, state, due_at, attempt, losses, token, settled_token, started_at, start_acknowledged, waiting_for,
           ended_at, reason, error, output
         from given where ended_at is not null`),
-    openOf: prepare(sql`select l.id, l.state, l.due_at from ${keys} as k join ${live} as l on l.id = k.run_id
+    openOf: prepare(sql`select l.id, l.state, l.due_at from ${keys} as k cross join lateral (
+        select * from ${live} as row where row.id = k.run_id limit 1) as l
       where k.job = ${at("job", "text")} and k.key = ${at("key", "text")}`),
     addDependents: prepare(sql`with given as materialized (select given.* from ${dependentRows.given}),
       marked as (update ${live} as l set linked = 1
-        where l.linked = 0 and l.id in (select need_id from given union all select run_id from given))
+        where l.linked = 0
+          and l.id = any(array(select need_id from given union all select run_id from given)))
       insert into ${dependents} (need_id, run_id) select need_id, run_id from given on conflict do nothing`),
     dependentsOf: prepare(
       sql`select need_id, run_id from ${dependents} where need_id = any(${ids}) order by run_id`,
     ),
-    dropDependents: prepare(sql`delete from ${dependents} as d using ${dependentRows.given}
-      where d.need_id = given.need_id and d.run_id = given.run_id`),
+    dropDependents: prepare(sql`with given as materialized (select given.* from ${dependentRows.given})
+      delete from ${dependents} as d using given where d.need_id = given.need_id and d.run_id = given.run_id
+        and d.need_id = any(array(select need_id from given))`),
     addAttempts:
       prepare(sql`insert into ${attempts} (run_id, attempt, token, node, started_at, ended_at, error)
       select run_id, attempt, token, node, started_at, ended_at, error from ${attemptRows.given} order by place`),
@@ -176,10 +181,11 @@ export const compileRuns = (tables: Tables) => {
     dropLetters: prepare(sql`delete from ${deadLetters} where run_id = any(${ids}) returning run_id`),
     overdue: prepare(sql`select id from ${live} where expires_at <= ${now} and expires_at is not null
       and state in ('scheduled', 'ready', 'retrying') order by id limit ${limit}`),
-    makeReady: prepare(sql`with due as materialized (select id, state from ${live}
+    makeReady: prepare(sql`with due as materialized (select id, job, state from ${live}
         where state in ('scheduled', 'retrying') and due_at <= ${now} order by due_at limit ${limit}
-        for update skip locked)
-      update ${live} as l set state = 'ready' from due where l.id = due.id returning l.job, due.state as before`),
+        for update skip locked),
+      moved as (update ${live} set state = 'ready' where id = any(array(select id from due)))
+      select job, state as before from due`),
     // Locked here: between this look and the next one a run may be taken back by another node, and claimed anew.
     orphans: prepare(sql`select id from ${live} as l where state = 'running' and node <> ${at("self", "text")}
       and not exists (select 1 from ${nodes} as n where n.id = l.node and n.expires_at > ${now})
@@ -190,7 +196,7 @@ export const compileRuns = (tables: Tables) => {
     prunable:
       prepare(sql`select e.id, r.job, e.state, (select x.id from ${expansions} as x where x.run_id = e.id)
         as expansion_id
-      from ${ended} as e join ${runs} as r on r.id = e.id
+      from ${ended} as e cross join lateral (select * from ${runs} as asked where asked.id = e.id limit 1) as r
       where e.ended_at < ${at("before", "bigint")}
         and not exists (select 1 from ${deadLetters} as d where d.run_id = e.id and d.replayed_by is null)
         and not exists (select 1 from ${schedules} as s where s.id = r.schedule_id and s.last_run_id = e.id)

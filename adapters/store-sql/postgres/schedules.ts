@@ -17,8 +17,9 @@ export const makeSchedules = (connection: Connection, tables: Tables, now: () =>
   const held = sql`(case when e.state = 'dead' and s.trigger::json ->> 'holdOnFailure' = 'true' then (exists (
     select 1 from ${deadLetters} as d where d.run_id = s.last_run_id and d.replayed_by is null))::int else 0 end)`
   const columns = sql.raw(dueColumns.map((name) => `s.${name}`).join(", "))
-  const from = sql`from ${schedules} as s left join ${live} as l on l.id = s.last_run_id
-    left join ${ended} as e on e.id = s.last_run_id`
+  const from = sql`from ${schedules} as s
+    left join lateral (select * from ${live} as row where row.id = s.last_run_id limit 1) as l on true
+    left join lateral (select * from ${ended} as row where row.id = s.last_run_id limit 1) as e on true`
   const stateOf = sql`coalesce(l.state, e.state) as state, e.ended_at`
   const due = prepare(sql`select ${columns}, ${stateOf}, ${held} as held ${from}
     where s.next_at is not null and s.paused_at is null and s.next_at <= (select ${clock})
@@ -30,7 +31,8 @@ export const makeSchedules = (connection: Connection, tables: Tables, now: () =>
     sql`select min(next_at) as next_at from ${schedules} where next_at is not null and paused_at is null`,
   )
   const ledger = (which: SQL) =>
-    prepare(sql`select o.*, t.text as trigger from ${occurrences} as o left join ${triggers} as t on t.id = o.trigger_id
+    prepare(sql`select o.*, t.text as trigger from ${occurrences} as o left join lateral (
+        select * from ${triggers} as row where row.id = o.trigger_id limit 1) as t on true
       where ${which} o.at < ${at("before", "bigint")} order by o.at desc limit ${limit}`)
   const pages = { all: ledger(sql``), ofOne: ledger(sql`o.schedule_id = ${at("scheduleId", "text")} and`) }
   const given = batch({ name: "text", definition: "text", from_config: "smallint" })

@@ -4,7 +4,7 @@
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
 import type { RunState } from "../../../core/domain/Run.ts"
 import type { Parameter, Queryable } from "./Connection.ts"
-import { runRows } from "./runRows.ts"
+import { runsOf } from "./runRows.ts"
 import type { Tables } from "./schema.ts"
 import { at, batch, clock, literal, prepare, sql } from "./Statement.ts"
 
@@ -45,16 +45,17 @@ export const makeSettle = (tables: Tables) => {
   const settle = prepare(sql`with clock as materialized (select ${clock} as now),
     held as materialized (
       select l.*, given.kind, given.output, given.failure, given.reason, given.delay, clock.now
-      from ${given.given} join ${live} as l on l.id = given.id cross join clock
-      where l.state = 'running' and l.token = given.token order by l.id for update of l),
+      from clock, (select * from ${given.given} order by id) as given cross join lateral (
+        select * from ${live} as l where l.id = given.id limit 1 for update) as l
+      where l.state = 'running' and l.token = given.token),
     alone as materialized (select not exists (select 1 from held where linked = 1) as all_of_them),
     done as materialized (
       select *, case kind when 'succeeded' then 'succeeded' when 'declined' then 'skipped' when 'snoozed' then 'scheduled'
           when 'released' then 'ready' when 'failed' then
             case when delay is null or attempt >= attempt_max then 'dead' else 'retrying' end end as after
       from held where (select all_of_them from alone)),
-    left_over as (delete from ${live} as l using done
-      where l.id = done.id and done.after in ('succeeded', 'skipped', 'dead')),
+    left_over as (delete from ${live}
+      where id = any(array(select id from done where after in ('succeeded', 'skipped', 'dead')))),
     closed as (insert into ${ended} (id, state, due_at, attempt, losses, token, settled_token, started_at,
         start_acknowledged, waiting_for, ended_at, reason, error, output)
       select id, after, due_at, attempt, losses, token, token, started_at, start_acknowledged, waiting_for, now, reason,
@@ -64,9 +65,10 @@ export const makeSettle = (tables: Tables) => {
         attempt = case when done.kind = 'failed' then l.attempt else l.attempt - 1 end,
         due_at = case when done.kind = 'released' then l.due_at else done.now + done.delay end,
         error = coalesce(done.failure, l.error)
-      from done where l.id = done.id and done.after in ('scheduled', 'ready', 'retrying')),
-    freed as (delete from ${keys} as k using done
-      where done.keyed = 1 and done.after in ('succeeded', 'skipped', 'dead') and k.run_id = done.id),
+      from done where l.id = done.id
+        and l.id = any(array(select id from done where after in ('scheduled', 'ready', 'retrying')))),
+    freed as (delete from ${keys} where run_id = any(array(
+      select id from done where keyed = 1 and after in ('succeeded', 'skipped', 'dead')))),
     tried as (insert into ${attempts} (run_id, attempt, token, node, started_at, ended_at, error)
       select id, attempt, token, node, started_at, now, failure from done where kind = 'failed'),
     mourned as (insert into ${deadLetters} (run_id, job, died_at, attempt, error)
@@ -79,7 +81,7 @@ export const makeSettle = (tables: Tables) => {
         when done.kind = 'released' then done.due_at else done.now + done.delay end as due_at
     from alone left join done on true`)
   const lookUp = prepare(
-    sql`select id, state, due_at, token, settled_token from ${runRows(tables)} where id = any(${at("ids", "text[]")})`,
+    sql`select run.id, run.state, run.due_at, run.token, run.settled_token from ${runsOf(tables, at("ids", "text[]"))}`,
   )
 
   /** Settles runs that stand for themselves, each at most once; `null`, and nothing is done, when one does not. */

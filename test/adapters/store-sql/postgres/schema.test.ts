@@ -3,7 +3,7 @@ import { PGlite } from "@electric-sql/pglite"
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { migrate } from "../../../../adapters/store-sql/postgres/migrate.ts"
-import { runRows, runRowsOver } from "../../../../adapters/store-sql/postgres/runRows.ts"
+import { runColumns, runRows } from "../../../../adapters/store-sql/postgres/runRows.ts"
 import { tablesOf } from "../../../../adapters/store-sql/postgres/schema.ts"
 import { prepare, sql } from "../../../../adapters/store-sql/postgres/Statement.ts"
 import { pgliteConnection } from "./pglite.ts"
@@ -32,13 +32,15 @@ test("schema > the tables and columns of the migrations are those of the schema 
   expect(made.rows.map(({ text }) => text).toSorted()).toEqual(said.toSorted())
 })
 
-test("schema > locked rows are read with the same columns as the view has", async () => {
+test("schema > a run that is read to be changed has the same columns as the view", async () => {
+  const { runs, live, ended } = tables
   const columnsOf = async (query: Parameters<typeof prepare>[0]): Promise<ReadonlyArray<string>> => {
     let text = ""
     await prepare(query)({ query: async (given) => ((text = given), []), script: async () => {} })
     return (await database.query(text)).fields.map(({ name }) => name)
   }
-  expect(await columnsOf(runRowsOver(tables, sql`${tables.live}`))).toEqual(
+  const joined = sql`${runs} as r join ${live} as l on l.id = r.id join ${ended} as e on e.id = r.id`
+  expect(await columnsOf(sql`select ${runColumns} from ${joined}`)).toEqual(
     await columnsOf(sql`select * from ${runRows(tables)}`),
   )
 })
