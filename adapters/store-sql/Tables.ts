@@ -124,6 +124,7 @@ export interface NewExpansion {
 
 /** How far a step is. One without a row is blocked, and none of its needs has ended. */
 export interface StepRow extends Omit<NeedCounts, "needs"> {
+  readonly step: number
   readonly state: StepState
   /** Its latest run. */
   readonly runId: string | null
@@ -163,12 +164,9 @@ export interface FlowTable {
   overtime(now: number, limit: number): Awaitable<ReadonlyArray<string>>
 
   /** Rows of these steps, or of all, in any order, without those that are not there. */
-  steps(
-    id: number,
-    places: ReadonlyArray<number> | null,
-  ): Awaitable<ReadonlyArray<StepRow & { readonly step: number }>>
+  steps(id: number, places: ReadonlyArray<number> | null): Awaitable<ReadonlyArray<StepRow>>
   /** Makes or changes rows; what people said of a step stays. */
-  putSteps(rows: ReadonlyArray<StepRow & { readonly id: number; readonly step: number }>): Awaitable<void>
+  putSteps(rows: ReadonlyArray<StepRow & { readonly id: number }>): Awaitable<void>
   dropSteps(id: number, places: ReadonlyArray<number>): Awaitable<void>
   /** Copies the steps of a run that has ended, as they read from then on; their runs are kept for the copy. */
   copySteps(from: number, to: number): Awaitable<void>

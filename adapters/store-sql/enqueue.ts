@@ -10,7 +10,7 @@ import { endedReason, type Work } from "./Work.ts"
 export function* storeRun(work: Work, run: NewRun): Sql<Enqueued> {
   const now = work.now()
   const needIds = [...new Set(run.needs)]
-  yield* work.load(needIds)
+  if (needIds.length > 1) yield* work.load(needIds)
   const needs = []
   for (const id of needIds) {
     const need = (yield* work.find(id))?.run

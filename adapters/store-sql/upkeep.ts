@@ -3,14 +3,21 @@ import type { ErrorInfo } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Cancelled, Reclaimed, Replayed } from "../../core/ports/StoreDriver.ts"
 import { refusal } from "../../core/ports/StoreLimits.ts"
-import { type Sql, wait } from "./Sql.ts"
+import { done, type Sql, wait } from "./Sql.ts"
 import { aheadMax, type Work } from "./Work.ts"
 
 // Rows of the ledger that one prune removes.
 const occurrencesMax = 10_000
 
 /** Goes through runs that may end, in their order, and reads ahead for some of them at a time. */
-export function* each<I, A>(
+export const each = <I, A>(
+  work: Work,
+  items: ReadonlyArray<I>,
+  idOf: (item: I) => string,
+  body: (item: I) => Sql<A>,
+): Sql<Array<A>> => (items.length === 0 ? done([]) : goThrough(work, items, idOf, body))
+
+function* goThrough<I, A>(
   work: Work,
   items: ReadonlyArray<I>,
   idOf: (item: I) => string,
@@ -33,25 +40,27 @@ export function* promote(work: Work, limit: number): Sql<number> {
   const { runs, flows } = work.tables
   let promoted = 0
   const overdue = yield* wait(runs.overdue(work.now(), limit))
-  yield* each(work, overdue, itself, function* (id) {
-    // The end of one may end another: each is looked at when its turn comes.
-    const found = yield* work.find(id)
-    const after = found === undefined ? null : Transition.expired(found.run, work.now())
-    if (found === undefined || after === null) return
-    yield* work.save(found.run, after, found.settledToken, null)
-    promoted++
-  })
+  for (const expired of yield* each(work, overdue, itself, (id) => expireOne(work, id)))
+    if (expired) promoted++
   yield* work.flush()
   const overtime = yield* wait(flows.overtime(work.now(), limit))
-  yield* each(work, overtime, itself, function* (id) {
-    if (yield* work.flows.timeOut(id)) promoted++
-  })
+  for (const ended of yield* each(work, overtime, itself, (id) => work.flows.timeOut(id)))
+    if (ended) promoted++
   yield* work.flush()
   for (const { job, state } of yield* wait(runs.makeReady(work.now(), limit))) {
     work.count(job, state, "ready")
     promoted++
   }
   return promoted
+}
+
+function* expireOne(work: Work, id: string): Sql<boolean> {
+  // The end of one may end another: each is looked at when its turn comes.
+  const found = yield* work.find(id)
+  const after = found === undefined ? null : Transition.expired(found.run, work.now())
+  if (found === undefined || after === null) return false
+  yield* work.save(found.run, after, found.settledToken, null)
+  return true
 }
 
 /** Takes back what nodes without a lease carry, and forgets such nodes. */
