@@ -82,25 +82,13 @@ export const inTwin = <A, E>(
 export const unheard = <A>(
   operation: StoreOperation,
   call: Effect.Effect<A, StoreError, Store>,
-  fails: "before" | "after" = "after",
+  fails: NonNullable<Fault["fails"]> = "after",
 ): Effect.Effect<void, ContractViolation, Store> =>
-  through(call, operation, [fails]).pipe(
+  Effect.contextWith((store: Context.Context<Store>) => {
+    const faulty = withFaults(store, (called) => (called === operation ? { fails } : null))
+    return Effect.provide(call, faulty)
+  }).pipe(
     Effect.flip,
     Effect.mapError((actual) => new ContractViolation({ what: operation, expected: "a failure", actual })),
     Effect.flatMap((error) => expectTrue("the outcome is unknown", error.outcomeUnknown)),
   )
-
-/** Does it through faults: the n-th call of the operation has the n-th of them, later ones have none. */
-export const through = <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-  operation: StoreOperation,
-  faults: ReadonlyArray<Fault["fails"] | null>,
-): Effect.Effect<A, E, R | Store> =>
-  Effect.contextWith((store: Context.Context<Store>) => {
-    let calls = 0
-    const faulty = withFaults(store, (called) => {
-      const fails = called === operation ? (faults[calls++] ?? null) : null
-      return fails === null ? null : { fails }
-    })
-    return Effect.provide(effect, faulty)
-  })
