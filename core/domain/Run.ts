@@ -74,6 +74,8 @@ export interface NewRun {
 /** A run as it is stored. */
 export interface Run extends NewRun {
   readonly dueAt: number
+  /** Always 0: `dueAt` says it. */
+  readonly delayMillis: number
   readonly state: RunState
   readonly createdAt: number
   /** Attempts used so far; the running one counts. */

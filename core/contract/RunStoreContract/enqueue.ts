@@ -73,6 +73,8 @@ export const enqueueCases: ReadonlyArray<Case> = [
       const now = (yield* ContractClock).now()
       const [answer] = yield* enqueue(newRun(1, { delayMillis: 1_500 }))
       yield* expectFields("answer", answer, { state: "scheduled", dueAt: now + 1_500 })
+      const run = yield* stored(runId(1))
+      yield* expectFields("run", run, { dueAt: now + 1_500, delayMillis: 0 })
     }),
   },
   {
