@@ -19,6 +19,11 @@ type Transiting = Exclude<Settlement, Expanding | { kind: "succeeded" }>
 const dueOf = ({ state, dueAt }: Run): number | null =>
   state === "scheduled" || state === "ready" || state === "retrying" ? dueAt : null
 
+const firstToClaim = (a: Row, b: Row): number =>
+  (b["priority"] as number) - (a["priority"] as number) ||
+  (a["due_at"] as number) - (b["due_at"] as number) ||
+  ((a["id"] as string) < (b["id"] as string) ? -1 : 1)
+
 /** The part of a store that moves runs from due to ended; `flows` takes those that expand. */
 export const makeClaim = (session: Session, flows: Flows) => {
   const { database, now } = session
@@ -50,6 +55,11 @@ export const makeClaim = (session: Session, flows: Flows) => {
       where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
   )
   const takeWanted = makeWantedJobs(database)
+  // What a node may have of one queue, in the order of the index.
+  const wanted = sql`from runs indexed by runs_ready where state = 'ready'
+    and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
+    and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ${at("limit")}`
+  const firstOf = prepare(database, sql`select id, queue, priority, due_at ${wanted}`)
   const claimFrom = prepare(
     database,
     build
@@ -62,11 +72,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
         startedAt: at<number>("now"),
         startAcknowledged: sql<number>`${at("acknowledged")} and not (select expands from wanted_jobs where job = ${runs.job})`,
       })
-      .where(
-        sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
-          and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
-          and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ${at("limit")})`,
-      )
+      .where(sql`${runs.seq} in (select seq ${wanted})`)
       .returning(),
   )
   const succeed = prepare(
@@ -123,6 +129,18 @@ export const makeClaim = (session: Session, flows: Flows) => {
     return promoted
   }
 
+  /** How many runs each queue gives, so that together they are the first of all. */
+  const shares = ({ queues, limit }: Claim): Iterable<readonly [queue: string, limit: number]> => {
+    const [only, ...others] = new Set(queues)
+    if (only === undefined) return []
+    if (others.length === 0) return [[only, limit]]
+    const firsts = [only, ...others].flatMap((queue) => firstOf.all({ queue, now: now(), limit }))
+    const counts = new Map<string, number>()
+    for (const { queue } of firsts.sort(firstToClaim).slice(0, limit))
+      counts.set(queue as string, (counts.get(queue as string) ?? 0) + 1)
+    return counts
+  }
+
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
     takeWanted(wish)
@@ -130,19 +148,11 @@ export const makeClaim = (session: Session, flows: Flows) => {
     return session.transaction(() => {
       promote(batchMax)
       const rows: Array<Row> = []
-      for (const queue of wish.queues) {
-        const limit = wish.limit - rows.length
-        if (limit === 0) break
-        const acknowledged = wish.acknowledged ? 1 : 0
+      const acknowledged = wish.acknowledged ? 1 : 0
+      for (const [queue, limit] of shares(wish))
         rows.push(...claimFrom.all({ node: wish.node, now: now(), acknowledged, queue, limit }))
-      }
       // RETURNING has no order of its own.
-      rows.sort(
-        (a, b) =>
-          (b["priority"] as number) - (a["priority"] as number) ||
-          (a["due_at"] as number) - (b["due_at"] as number) ||
-          ((a["id"] as string) < (b["id"] as string) ? -1 : 1),
-      )
+      rows.sort(firstToClaim)
       for (const row of rows) session.count(row["job"] as string, "ready", "running")
       return rows.map(decodeRun)
     }, true)
