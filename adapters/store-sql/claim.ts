@@ -58,6 +58,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
   // What a node may have of one queue, in the order of the index.
   const wanted = sql`from runs indexed by runs_ready where state = 'ready'
     and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
+    and (expires_at is null or expires_at > ${at("now")})
     and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ${at("limit")}`
   const firstOf = prepare(database, sql`select id, queue, priority, due_at ${wanted}`)
   const claimFrom = prepare(
@@ -107,27 +108,44 @@ export const makeClaim = (session: Session, flows: Flows) => {
     sql`select * from runs indexed by runs_running where state = 'running' and node = ${at("node")} limit ${at("limit")}`,
   )
 
-  const promote = (limit: number): number => {
-    let promoted = 0
+  /** Ends what is overdue, at most `limit`. */
+  const expire = (limit: number): number => {
+    let expired = 0
     // The end of one may end another: each is looked at when its turn comes.
     for (const { id } of overdue.all({ now: now(), limit })) {
       const found = session.find(id as string)
       const after = found === undefined ? null : Transition.expired(found.run, now())
       if (found === undefined || after === null) continue
       session.save(found.run, after, found.settledToken, null)
-      promoted++
+      expired++
     }
-    for (const { run_id } of overtime.all({ now: now(), limit }))
-      if (flows.timeOut(run_id as string)) promoted++
-    session.flush()
-    for (const { from, statement } of promotions) {
-      for (const { job } of statement.all({ now: now(), limit })) {
-        session.count(job as string, from, "ready")
-        promoted++
-      }
-    }
-    return promoted
+    return expired
   }
+
+  /** Ends the rounds of flow runs that are over their deadline, at most `limit`. */
+  const timeOut = (limit: number): number => {
+    const late = overtime.all({ now: now(), limit })
+    const ended = late.filter(({ run_id }) => flows.timeOut(run_id as string)).length
+    session.flush()
+    return ended
+  }
+
+  /** Makes ready what is due, at most `limit`. */
+  const makeReady = (limit: number): number => {
+    let left = limit
+    for (const { from, statement } of promotions) {
+      if (left === 0) break
+      const promoted = statement.all({ now: now(), limit: left })
+      for (const { job } of promoted) session.count(job as string, from, "ready")
+      left -= promoted.length
+    }
+    return limit - left
+  }
+
+  // What is overdue goes first: due and overdue, a run must expire, and the steps of a flow run that is over its
+  // deadline must not start.
+  const promote = (limit: number): number =>
+    [expire, timeOut, makeReady].reduce((done, change) => done + (done < limit ? change(limit - done) : 0), 0)
 
   /** How many runs each queue gives, so that together they are the first of all. */
   const shares = ({ queues, limit }: Claim): Iterable<readonly [queue: string, limit: number]> => {
@@ -146,7 +164,9 @@ export const makeClaim = (session: Session, flows: Flows) => {
     takeWanted(wish)
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
-      promote(batchMax)
+      expire(batchMax)
+      while (timeOut(batchMax) === batchMax);
+      makeReady(batchMax)
       const rows: Array<Row> = []
       const acknowledged = wish.acknowledged ? 1 : 0
       for (const [queue, limit] of shares(wish))

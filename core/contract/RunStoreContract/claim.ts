@@ -273,6 +273,18 @@ export const claimCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "claim > what is overdue is never given, however much there is of it",
+    run: Effect.gen(function* () {
+      const clock = yield* ContractClock
+      const expiresAt = clock.now() + 10
+      yield* enqueue(...newRuns(1_000, { expiresAt }))
+      yield* enqueue(...[1_001, 1_002].map((n) => newRun(n, { expiresAt })), newRun(1_003))
+      clock.advance(10)
+      const ids = (yield* claim({ limit: 1_000 })).map((run) => run.id)
+      yield* expectSame("given", ids, [runId(1_003)])
+    }),
+  },
+  {
     name: "claim > a run may start until the millisecond before it expires",
     run: Effect.gen(function* () {
       const clock = yield* ContractClock
