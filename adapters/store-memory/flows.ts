@@ -46,7 +46,8 @@ export const makeFlows = (table: RunTable, clock: () => number) => ({
       const reason = flow.markOf(step)?.reason ?? table.entries.get(id ?? "")?.run.reason ?? null
       return { state, runId: id, reason }
     })
-    return { run, expansion: flow.plan.expansion, round: flow.round, deadlineAt: flow.deadlineAt, steps }
+    const deadlineAt = run.state === "blocked" ? flow.deadlineAt : null
+    return { run, expansion: flow.plan.expansion, round: flow.round, deadlineAt, steps }
   },
 
   rerunFlow: (runId: string, newId: string, from: RerunFrom): Rerun => {

@@ -85,6 +85,7 @@ export const deadlineCases: ReadonlyArray<Case> = [
       yield* runs.promote(10)
       yield* expectFields("run", yield* stored(runId(1)), { state: "retrying", dueAt: clock.now() + 1_000 })
       yield* expectSame("between", yield* stepStates(runId(1)), ["succeeded", "failed", "upstream_failed"])
+      yield* expectFields("no deadline between", yield* viewOf(runId(1)), { deadlineAt: null })
       yield* expectSame("nothing to claim", yield* claim({ jobs: ["do-b", "do-c"] }), [])
       clock.advance(1_000)
       yield* settle(expanding(yield* claimOne({ jobs: ["flow-1"] }), limited, null))
@@ -93,6 +94,7 @@ export const deadlineCases: ReadonlyArray<Case> = [
       yield* expectSame("in time", yield* runs.promote(10), 0)
       yield* succeedSteps("b", "c")
       yield* expectFields("end", yield* stored(runId(1)), { state: "succeeded" })
+      yield* expectFields("no deadline at the end", yield* viewOf(runId(1)), { deadlineAt: null })
       clock.advance(60_000)
       yield* expectSame("nothing to do", yield* runs.promote(10), 0)
     }),
