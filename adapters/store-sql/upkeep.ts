@@ -164,6 +164,8 @@ export const makeUpkeep = (session: Session, flows: Flows) => {
     },
     replay: (runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): ReadonlyArray<Replayed> => {
       checkBatch("runIds", runIds)
+      if (newIds.length !== runIds.length)
+        throw refusal(`newIds: ${newIds.length} ids for ${runIds.length} runs`)
       return session.transaction(() => runIds.map((id, index) => replayOne(id, newIds[index] as string)))
     },
     drop: (runIds: ReadonlyArray<string>): number => {

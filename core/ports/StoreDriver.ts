@@ -123,7 +123,7 @@ export interface RunStoreDriver {
     readonly before?: string
     readonly limit: number
   }): Awaitable<ReadonlyArray<DeadLetter>>
-  /** Makes a new run of a dead one, once; `newIds[i]` is the id for `runIds[i]`. */
+  /** Makes a new run of a dead one, once; `newIds[i]` is the id for `runIds[i]`. Refused: another number of ids, and an id that is taken. */
   replay(runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): Awaitable<ReadonlyArray<Replayed>>
   /** Removes letters; answers how many there were. The dead runs stay until they are pruned. */
   drop(runIds: ReadonlyArray<string>): Awaitable<number>
