@@ -4,7 +4,7 @@ import type { ErrorInfo, NewRun, Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import { timeoutError } from "../../core/flow/Advance.ts"
 import type { Claim, Enqueued, Held } from "../../core/ports/StoreDriver.ts"
-import { planEnqueue } from "./enqueue.ts"
+import { enqueueAll } from "./enqueue.ts"
 import type { Plan } from "./FlowRun.ts"
 import { expand } from "./flows.ts"
 import type { Heap } from "./Heap.ts"
@@ -15,9 +15,7 @@ import type { Entry, RunTable } from "./RunTable.ts"
 export const makeRuns = (table: RunTable, clock: () => number) => ({
   enqueue: (runs: ReadonlyArray<NewRun>): ReadonlyArray<Enqueued> => {
     checkBatch("runs", runs)
-    const { answers, created } = planEnqueue(table, runs, clock())
-    for (const run of created) table.insert(run)
-    return answers
+    return enqueueAll(table, runs, clock())
   },
 
   claim: (wish: Claim): ReadonlyArray<Run> => {

@@ -129,7 +129,8 @@ export interface RunStoreDriver {
   drop(runIds: ReadonlyArray<string>): Awaitable<number>
   /**
    * Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. The run of a step
-   * stays as long as its flow run is there, or a re-run that kept it.
+   * stays as long as its flow run is there, or a re-run that kept it. With them go rows of the ledger whose instant
+   * and decision are before `before`, but not those whose run is there.
    */
   prune(before: number, limit: number): Awaitable<number>
 }
@@ -143,7 +144,7 @@ export interface Fire {
   readonly nextAt: number | null
   /** Not `null`: the schedule is due again when its last run has ended; see `ScheduleRow`. */
   readonly waitsUntil: number | null
-  /** Cancelled in the same step unless it has ended; `null`: none. */
+  /** Cancelled in the same step, before its runs are stored, unless it has ended; `null`: none. */
   readonly cancelRunId: string | null
   readonly occurrences: ReadonlyArray<Omit<Occurrence, "scheduleId" | "decidedAt" | "trigger" | "zoneData">>
   readonly runs: ReadonlyArray<NewRun>

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { RunStore, ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectLimit, expectRefused, expectSame } from "../Case.ts"
-import { newRun, newRuns, runId, stored } from "../Fixtures.ts"
+import { newRun, newRuns, runId, stored, statesOf } from "../Fixtures.ts"
 import { decision, fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 /** A schedule with a run at `start`, a missed instant 1 s before, and ten that share a row before that. */
@@ -113,6 +113,40 @@ export const backfillCases: ReadonlyArray<Case> = [
         "fills",
         schedules.backfill(Array.from({ length: 1_001 }, () => ({ ...nobody, runs: [] }))),
       )
+    }),
+  },
+  {
+    name: "backfill > the runs of a fill that does nothing are nothing to the others",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const start = yield* withLedger
+      const fill = (at: number, id: number, needs: ReadonlyArray<string> = [], scheduleId = "s") => ({
+        scheduleId,
+        at,
+        runs: [newRun(id, { needs })],
+      })
+      const there = fill(start, 10, [runId(99)])
+      const nobody = fill(start, 11, [runId(99)], "nobody")
+      const good = fill(start - 1_000, 12)
+      for (const need of [10, 11]) {
+        const fills = [
+          fill(start, 10),
+          fill(start, 11, [], "nobody"),
+          good,
+          fill(start - 30_000, 13, [runId(need)]),
+        ]
+        yield* expectRefused(`needs ${need}`, schedules.backfill(fills))
+      }
+      yield* expectSame("runs", yield* statesOf(...[10, 11, 12, 13].map(runId)), [])
+      const again = { ...good, runs: [newRun(14, { needs: [runId(99)] })] }
+      const answers = yield* schedules.backfill([there, nobody, good, again])
+      yield* expectSame(
+        "answers",
+        answers.map(({ result }) => result),
+        ["exists", "unknown", "created", "exists"],
+      )
+      yield* expectSame("stored", (yield* runs.list({ limit: 10 })).length, 2)
     }),
   },
   {

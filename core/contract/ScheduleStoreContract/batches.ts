@@ -137,6 +137,25 @@ export const batchCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "fire > the runs of a step that is a conflict are nothing to the others",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const { now, rows } = yield* savedMany(3)
+      const [first, second, third] = rows
+      if (first === undefined || second === undefined || third === undefined) return
+      const late = { id: first.id, version: first.version - 1 }
+      const needing = (need: number) => fireAt(third, now, newRun(3, { needs: [runId(need)] }))
+      const steps = [fireAt(late, now, newRun(1)), fireAt(second, now, newRun(2)), needing(1)]
+      yield* expectRefused("a need that is not stored", schedules.fire(steps))
+      yield* expectSame("runs", yield* runs.list({ limit: 10 }), [])
+      yield* expectSame("due", yield* schedules.dueSchedules(10), rows)
+      const unknown = fireAt(late, now, newRun(1, { needs: [runId(99)] }))
+      const answers = yield* schedules.fire([unknown, fireAt(second, now, newRun(2)), needing(2)])
+      yield* expectSame("not looked at", answers, ["conflict", "fired", "fired"])
+    }),
+  },
+  {
     name: "fire > two steps of one schedule: the second goes on where the first left it, or is a conflict",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore

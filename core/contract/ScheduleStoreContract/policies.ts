@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import { RunStore, ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectSame, expectTrue } from "../Case.ts"
-import { claim, claimOne, newRun, runId, settle, stored, success } from "../Fixtures.ts"
+import { claim, claimOne, newRun, runId, settle, statesOf, stored, success } from "../Fixtures.ts"
 import { everySecond, fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 const dueIds = Effect.gen(function* () {
@@ -94,6 +94,18 @@ export const policyCases: ReadonlyArray<Case> = [
       const step = fireAt(before, at + 1_000, newRun(2), { cancelRunId: runId(1) })
       yield* expectSame("answer", yield* fireOne(step), "fired")
       yield* expectFields("ended", yield* stored(runId(1)), { state: "succeeded" })
+    }),
+  },
+  {
+    name: "fire > the run is cancelled first: its key is free, and what needs it is skipped",
+    run: Effect.gen(function* () {
+      const at = (yield* ContractClock).now()
+      yield* put(newSchedule("s", { cursor: at, nextAt: at }))
+      yield* fireOne(fireAt(yield* rowOf("s"), at, newRun(1, { key: "k" })))
+      const step = fireAt(yield* rowOf("s"), at + 1_000, newRun(2, { key: "k" }), { cancelRunId: runId(1) })
+      const runs = [newRun(3, { needs: [runId(1)] }), newRun(2, { key: "k", needs: [] })]
+      yield* expectSame("answer", yield* fireOne({ ...step, runs }), "fired")
+      yield* expectSame("states", yield* statesOf(...[1, 2, 3].map(runId)), ["cancelled", "ready", "skipped"])
     }),
   },
   {
