@@ -73,7 +73,7 @@ export const makeUpkeep = (
       gone = entries.length
     }
     for (const entry of held) table.ended.push(entry)
-    schedules.forgetOccurrences(before)
+    schedules.forgetOccurrences(before, (runId) => table.entries.has(runId))
     return count
   },
 })
