@@ -142,10 +142,10 @@ export const makeClaim = (session: Session, flows: Flows) => {
     return limit - left
   }
 
-  // What is overdue goes first: due and overdue, a run must expire, and the steps of a flow run that is over its
-  // deadline must not start.
+  // What has come too late goes first: the steps of a flow run that is over its deadline must not start; a run that is
+  // due and overdue must expire, and so must a flow run that has just been told to try again.
   const promote = (limit: number): number =>
-    [expire, timeOut, makeReady].reduce((done, change) => done + (done < limit ? change(limit - done) : 0), 0)
+    [timeOut, expire, makeReady].reduce((done, change) => done + (done < limit ? change(limit - done) : 0), 0)
 
   /** How many runs each queue gives, so that together they are the first of all. */
   const shares = ({ queues, limit }: Claim): Iterable<readonly [queue: string, limit: number]> => {
@@ -164,8 +164,8 @@ export const makeClaim = (session: Session, flows: Flows) => {
     takeWanted(wish)
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
-      expire(batchMax)
       while (timeOut(batchMax) === batchMax);
+      expire(batchMax)
       makeReady(batchMax)
       const rows: Array<Row> = []
       const acknowledged = wish.acknowledged ? 1 : 0

@@ -75,6 +75,16 @@ export const deadlineCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "deadline > a flow run that may not start any more does not try again: it expires",
+    run: Effect.gen(function* () {
+      const clock = yield* ContractClock
+      yield* beginFlow(1, limited, { expiresAt: clock.now() + 1_000 }, 60_000)
+      clock.advance(5_000)
+      yield* expectSame("claim", yield* claim({ jobs: ["do-a", "flow-1"] }), [])
+      yield* expectFields("run", yield* stored(runId(1)), { state: "expired", endedAt: clock.now() })
+    }),
+  },
+  {
     name: "deadline > each round has one of its own, and re-runs what was called off",
     run: Effect.gen(function* () {
       const runs = yield* RunStore
