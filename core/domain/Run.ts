@@ -97,7 +97,7 @@ export interface Run extends NewRun {
   readonly output: string | null
   /** Why the latest attempt failed. */
   readonly error: ErrorInfo | null
-  /** In one sentence, why it ended without running, or waits. */
+  /** In one sentence, why it ended without running, or waits; of several needs that failed it names one. */
   readonly reason: string | null
 }
 
