@@ -112,10 +112,10 @@ const makeRerun = (
   reset: ReadonlyArray<number>,
   now: number,
 ): void => {
-  const flow = new FlowRun(table.plans.take(kept.plan), kept, old)
+  const flow = new FlowRun(table.plans.take(kept.plan), kept)
   // One attempt: the delays of the policy were for the old one.
   flow.open(reset, null, now)
-  table.keep(old)
+  table.keep(flow)
   const letter = table.letters.get(old.run.id)
   if (letter !== undefined) table.markReplayed(letter, newId)
   const entry = table.insert(Transition.rerun(old.run, newId, now), flow)
