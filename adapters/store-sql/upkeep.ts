@@ -21,7 +21,7 @@ export const makeUpkeep = (session: Session, flows: Flows) => {
     database,
     sql`select id from runs indexed by runs_running where state = 'running' and node <> ${at("self")}
       and not exists (select 1 from nodes where nodes.id = runs.node and nodes.expires_at > ${at("now")})
-      limit ${at("limit")}`,
+      order by id limit ${at("limit")}`,
   )
   const forgetNodes = prepare(
     database,

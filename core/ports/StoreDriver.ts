@@ -108,7 +108,10 @@ export interface RunStoreDriver {
   dueWithin(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
   /** Running runs that `node` holds, at most `limit`: how a node finds a claim whose answer it never got. */
   carried(node: string, limit: number): Awaitable<ReadonlyArray<Run>>
-  /** Takes back runs of nodes whose lease has expired, at most `limit`, never those of `self`. */
+  /**
+   * Takes back runs of nodes whose lease has expired, the lowest id first and at most `limit`, never those of `self`.
+   * The end of one may end another, as in a flow that fails with its first step.
+   */
   reclaim(self: string, limit: number): Awaitable<ReadonlyArray<Reclaimed>>
   cancel(ids: ReadonlyArray<string>, reason: string): Awaitable<ReadonlyArray<Cancelled>>
   /** The runs of these ids, in that order, without those that are not there. */
