@@ -12,7 +12,7 @@ export class EnqueuePlan {
   readonly #now: number
   readonly #created = new Map<string, Run>()
   readonly #keyed = new Map<string, Map<string, Run>>()
-  readonly #cancelled = new Set<string>()
+  readonly #ended = new Set<string>()
 
   constructor(table: RunTable, now: number) {
     this.#table = table
@@ -39,20 +39,28 @@ export class EnqueuePlan {
     return { id, result: "created", state: first.state, dueAt: first.dueAt }
   }
 
-  /** From here on this run will have been cancelled. */
+  /** From here on this run will have been cancelled, and what waits for it skipped. */
   cancel(id: string): void {
-    this.#cancelled.add(id)
+    const found = this.#find(id)
+    if (found === undefined || isFinal(found.state)) return
+    const ended = new Set([id])
+    for (const each of ended) {
+      this.#ended.add(each)
+      for (const { run } of this.#table.entries.get(each)?.dependents ?? [])
+        if (Transition.needFailed(run, "", this.#now) !== null) ended.add(run.id)
+      for (const run of this.#created.values()) if (run.needs.includes(each)) ended.add(run.id)
+    }
   }
 
   #find(id: string): Run | undefined {
     const run = this.#created.get(id) ?? this.#table.entries.get(id)?.run
-    if (run === undefined || !this.#cancelled.has(id)) return run
+    if (run === undefined || !this.#ended.has(id)) return run
     return Transition.cancelled(run, "", this.#now) ?? run
   }
 
   #keyHolder(job: string, key: string): Run | undefined {
     const holder = this.#keyed.get(job)?.get(key) ?? this.#table.keyHolder(job, key)
-    return holder === undefined || this.#cancelled.has(holder.id) ? undefined : holder
+    return holder === undefined || this.#ended.has(holder.id) ? undefined : holder
   }
 
   #firstRow(run: NewRun): Run {

@@ -133,7 +133,8 @@ export interface RunStoreDriver {
   /**
    * Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. The run of a step
    * stays as long as its flow run is there, or a re-run that kept it. With them go rows of the ledger whose instant
-   * and decision are before `before`, but not those whose run is there.
+   * and decision are before `before`, but not those whose run is there. A run that was made after the clock had
+   * stepped back may stay until the older ones can go as well.
    */
   prune(before: number, limit: number): Awaitable<number>
 }

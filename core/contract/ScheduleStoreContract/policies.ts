@@ -134,6 +134,19 @@ export const policyCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "fire > so is the key of what needed it",
+    run: Effect.gen(function* () {
+      const at = (yield* ContractClock).now()
+      yield* put(newSchedule("s", { cursor: at, nextAt: at }))
+      yield* fireOne(fireAt(yield* rowOf("s"), at, newRun(1)))
+      yield* enqueue(newRun(2, { needs: [runId(1)] }), newRun(3, { needs: [runId(2)], key: "k" }))
+      const step = fireAt(yield* rowOf("s"), at + 1_000, newRun(5), { cancelRunId: runId(1) })
+      const runs = [newRun(4, { key: "k" }), newRun(5, { needs: [runId(4)] })]
+      yield* expectSame("answer", yield* fireOne({ ...step, runs }), "fired")
+      yield* expectSame("states", yield* statesOf(...[3, 4, 5].map(runId)), ["skipped", "ready", "blocked"])
+    }),
+  },
+  {
     name: "fire > counts runs, not instants, and an edit does not begin anew",
     run: Effect.gen(function* () {
       const at = (yield* ContractClock).now()
