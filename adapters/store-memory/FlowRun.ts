@@ -22,6 +22,9 @@ interface Mark {
 
 /** Where the steps of an expanded run stand. */
 export class FlowRun {
+  static #count = 0
+  /** Grows with each: a run expands before the runs of its steps do. */
+  readonly place = FlowRun.#count++
   readonly plan: Plan
   /** Every run that a step of it got, in any round: none is pruned before the flow run. */
   readonly runs = new Set<Entry>()

@@ -31,7 +31,11 @@ const firstDue = (a: Entry, b: Entry): boolean =>
 
 const firstToExpire = (a: Entry, b: Entry): boolean => (a.run.expiresAt ?? 0) < (b.run.expiresAt ?? 0)
 
-const firstOver = (a: Entry, b: Entry): boolean => (a.flow?.deadlineAt ?? 0) < (b.flow?.deadlineAt ?? 0)
+// Of those that end together, the outer ones first: they call off those within.
+const firstOver = (a: Entry, b: Entry): boolean => {
+  const [first, second] = [a.flow?.deadlineAt ?? 0, b.flow?.deadlineAt ?? 0]
+  return first === second ? (a.flow?.place ?? 0) < (b.flow?.place ?? 0) : first < second
+}
 
 const firstEnded = (a: Entry, b: Entry): boolean => (a.run.endedAt ?? 0) < (b.run.endedAt ?? 0)
 

@@ -49,10 +49,11 @@ export const makeClaim = (session: Session, flows: Flows) => {
     sql`select id from runs indexed by runs_expiring where expires_at <= ${at("now")} and expires_at is not null
       and state in ('scheduled', 'ready', 'retrying') limit ${at("limit")}`,
   )
+  // Of those that end together, the outer ones first: they call off those within, which expanded later.
   const overtime = prepare(
     database,
     sql`select run_id from expansions indexed by expansions_deadline
-      where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
+      where deadline_at <= ${at("now")} and deadline_at is not null order by deadline_at, id limit ${at("limit")}`,
   )
   const takeWanted = makeWantedJobs(database)
   // What a node may have of one queue, in the order of the index.

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { RunStore } from "../../ports/Store.ts"
 import { calledOffReason } from "../../ports/StoreDriver.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
-import { claim, claimOne, runId, settle, stored, success } from "../Fixtures.ts"
+import { claim, claimOne, runId, settle, statesOf, stored, success } from "../Fixtures.ts"
 import {
   beginFlow,
   claimStep,
@@ -121,6 +121,23 @@ export const deadlineCases: ReadonlyArray<Case> = [
       yield* expectFields("outer", yield* stored(outer.id), { state: "dead" })
       yield* expectSame("steps", yield* stepStates(runId(1)), ["failed", "released"])
       yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "deadline > of a flow in a flow that are over together, the outer one calls off the inner",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const inner: Array<string> = []
+      for (const n of [1, 2, 3]) {
+        yield* beginFlow(n, flowOf([step("outer")], { timeoutMillis: 5_000 }), {}, 60_000)
+        const outer = yield* claimStep("outer")
+        yield* settle(expanding(outer, limited, 60_000))
+        inner.push(outer.id)
+      }
+      ;(yield* ContractClock).advance(5_000)
+      yield* runs.promote(10)
+      yield* expectSame("outer", yield* statesOf(...[1, 2, 3].map(runId)), Array(3).fill("retrying"))
+      yield* expectSame("inner", yield* statesOf(...inner), Array(3).fill("cancelled"))
     }),
   },
   {
