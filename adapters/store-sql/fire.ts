@@ -147,12 +147,15 @@ export const makeFire = (session: Session, enqueue: ReturnType<typeof makeEnqueu
   return {
     fire: (fires: ReadonlyArray<Fire>): ReadonlyArray<"fired" | "conflict"> => {
       checkFires(fires)
-      const alike = fires.filter(isPlain)
+      // A schedule with a step that must be looked at has all of them looked at, in their order.
+      const special = new Set(fires.filter((fire) => !isPlain(fire)).map(({ scheduleId }) => scheduleId))
+      const isAlike = ({ scheduleId }: Fire): boolean => !special.has(scheduleId)
+      const alike = fires.filter(isAlike)
       try {
         return session.transaction(() => {
           if (alike.length < togetherMin) return fires.map(fireOne)
           fireTogether(alike)
-          return fires.map((fire) => (isPlain(fire) ? "fired" : fireOne(fire)))
+          return fires.map((fire) => (isAlike(fire) ? "fired" : fireOne(fire)))
         })
       } catch (error) {
         if (error !== notAlike) throw error

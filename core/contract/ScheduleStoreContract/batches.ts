@@ -173,6 +173,23 @@ export const batchCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "fire > in a large batch too the first of two steps of one schedule counts, whatever kind they are",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const { now, rows } = yield* savedMany(20)
+      const [row] = rows
+      if (row === undefined) return
+      const steps = [
+        fireAt(row, now, newRun(1, { key: "k" })),
+        fireAt(row, now + 1, newRun(2)),
+        ...rows.slice(1).map((each, index) => fireAt(each, now, newRun(index + 3))),
+      ]
+      const answers = yield* schedules.fire(steps)
+      yield* expectSame("answers", answers, ["fired", "conflict", ...Array(19).fill("fired")])
+      yield* expectFields("schedule", yield* rowOf(row.id), { version: 2, lastRunId: runId(1) })
+    }),
+  },
+  {
     name: "fire > a run of the batch whose id or key is there is not stored again",
     run: Effect.gen(function* () {
       const runs = yield* RunStore
