@@ -98,7 +98,7 @@ const inputsOf = (table: RunTable, runId: string): StepInputs | null => {
 /** The run that does the work of this one again already. */
 const redoneBy = (table: RunTable, run: Run, newId: string): string | null => {
   const there = table.entries.get(newId)
-  if (there !== undefined && there.flow !== null && there.run.replayOf === run.id) return newId
+  if (there?.run.replayOf === run.id) return newId
   const replayedBy = table.letters.get(run.id)?.replayedBy ?? null
   if (replayedBy === null && there !== undefined) throw refusal(`newId: run "${newId}" is there already`)
   return replayedBy
