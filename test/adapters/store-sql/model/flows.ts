@@ -38,7 +38,10 @@ const flowOf = (world: World): Expansion => {
     timeoutMillis: choice.of([null, null, 1_000, 20_000]),
   }
   // A version stands for all that is in it.
-  return { kind: "flow", definition: { name: "f", version: fingerprint(JSON.stringify(content)), ...content } }
+  return {
+    kind: "flow",
+    definition: { name: "f", version: fingerprint(JSON.stringify(content)), ...content },
+  }
 }
 
 const mapOf = (world: World): Expansion => {
@@ -51,15 +54,39 @@ const mapOf = (world: World): Expansion => {
   }
 }
 
-export const stepInputs = (world: World): Made => {
+const plan = { job: "a", queue: "default", priority: 0, attemptMax: 1 }
+const withSteps = (steps: ReadonlyArray<StepPlan>, output: string | null = null): Expansion => ({
+  kind: "flow",
+  definition: { name: "bad", version: "1", steps, output, failFast: false, timeoutMillis: null },
+})
+
+/** What nothing can run by. */
+export const badExpansions: ReadonlyArray<Expansion> = [
+  withSteps([{ id: "x", needs: ["y"], ...plan }]),
+  withSteps([{ id: "x", needs: ["x"], ...plan }]),
+  withSteps([
+    { id: "x", needs: [], ...plan },
+    { id: "x", needs: [], ...plan },
+  ]),
+  withSteps([{ id: "x", needs: [], ...plan }], "y"),
+  { kind: "map", step: plan, items: Array(1_001).fill(null), failFast: false },
+]
+
+/** Without a flow run there is not much to ask. */
+const isVain = ({ choice, flows }: World): boolean => flows.length === 0 && choice.percent(85)
+
+export const stepInputs = (world: World): Made | null => {
+  if (isVain(world)) return null
   const { choice } = world
   const steps = world.runs.filter(({ parentId }) => parentId !== null).map(({ id }) => id)
   return operation("stepInputs", [...choice.some(steps, 5), world.anyId()])
 }
 
-export const flowOfRun = (world: World): Made => operation("flowOf", world.flowId())
+export const flowOfRun = (world: World): Made | null =>
+  isVain(world) ? null : operation("flowOf", world.flowId())
 
-const anyStep = ({ choice }: World): string => choice.percent(40) ? choice.of(["0", "1"]) : choice.of(stepIds)
+const anyStep = ({ choice }: World): string =>
+  choice.percent(40) ? choice.of(["0", "1"]) : choice.of(stepIds)
 
 const endedFlow = (world: World): string => {
   const { choice } = world
@@ -67,14 +94,20 @@ const endedFlow = (world: World): string => {
   return ended.length > 0 && choice.percent(90) ? choice.of(ended).id : world.flowId()
 }
 
-export const rerunFlow = (world: World): Made => {
+export const rerunFlow = (world: World): Made | null => {
+  if (isVain(world)) return null
   const { choice } = world
-  const from = choice.percent(60) ? choice.of(["failed", "skipped"] as const) : choice.some(stepIds.slice(0, 3), 2)
-  const newId = choice.percent(15) ? world.anyId() : world.newId()
-  return operation("rerunFlow", endedFlow(world), newId, from)
+  const from = choice.percent(60)
+    ? choice.of(["failed", "skipped"] as const)
+    : choice.some(stepIds.slice(0, 3), 2)
+  const runId = endedFlow(world)
+  const again = world.runs.filter(({ replayOf }) => replayOf === runId)
+  const taken = choice.percent(50) && again.length > 0 ? choice.of(again).id : world.anyId()
+  return operation("rerunFlow", runId, choice.percent(25) ? taken : world.newId(), from)
 }
 
-export const markStep = (world: World): Made => {
+export const markStep = (world: World): Made | null => {
+  if (isVain(world)) return null
   const { choice } = world
   const waiting = world.runs.filter(({ state, attempt }) => state === "blocked" && attempt > 0)
   return operation("markStep", {

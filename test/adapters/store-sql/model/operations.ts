@@ -1,6 +1,7 @@
 // An operation of the storage port as data, so that a sequence of them can be made, repeated, cut and printed; and
 // what a store answered, in a form in which the answers of two stores are equal if the port says that they are.
 import { batchMax, pageMax } from "../../../../core/ports/StoreLimits.ts"
+import type { Run } from "../../../../core/domain/Run.ts"
 import type { DueSchedule, Occurrence } from "../../../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../../../core/ports/StoreDriver.ts"
 
@@ -18,10 +19,7 @@ export interface Operation {
 }
 
 /** What became of a call. */
-export type Answer =
-  | { readonly value: unknown }
-  | { readonly refused: true }
-  | { readonly broken: string }
+export type Answer = { readonly value: unknown } | { readonly refused: true } | { readonly broken: string }
 
 /** Calls a store; an error that says that nothing was done is an answer, any other is none of the port's. */
 export const call = async (store: StoreDriver, { name, args }: Operation): Promise<Answer> => {
@@ -37,12 +35,11 @@ export const call = async (store: StoreDriver, { name, args }: Operation): Promi
 const perform = async (store: StoreDriver, name: Name, args: ReadonlyArray<unknown>): Promise<unknown> => {
   const operation = store[name] as (...args: ReadonlyArray<unknown>) => unknown
   const once = (): unknown => operation(...args)
-  if (name === "join" && store.capabilities.shared) return joinAlone(store, args as Parameters<typeof store.join>)
+  if (name === "join" && store.capabilities.shared)
+    return joinAlone(store, args as Parameters<typeof store.join>)
   const limit = args.at(-1) as number
-  // Which runs a call takes first is not said of these three: all that there are, call by call.
-  if (name === "promote" || name === "prune") return sumOf(once, limit)
-  if (name === "reclaim") return allOf(once, limit)
-  return once()
+  // Which of several runs a call takes first is not said of these two: all that there are, call by call.
+  return name === "promote" || name === "prune" ? sumOf(once, limit) : once()
 }
 
 // "A store that serves one engine at a time ends the leases of all others here": SQLite does, memory need not.
@@ -61,33 +58,29 @@ const sumOf = async (once: () => unknown, limit: number): Promise<unknown> => {
   }
 }
 
-const allOf = async (once: () => unknown, limit: number): Promise<unknown> => {
-  const rows: Array<unknown> = []
-  for (;;) {
-    const some = (await once()) as ReadonlyArray<unknown>
-    if (some.length > limit) return `${some.length} in one call, more than the limit of ${limit}`
-    if (some.length === 0) return rows
-    rows.push(...some)
-  }
-}
+// "Of several needs that failed it names one": which, hangs on the order in which a store comes upon them.
+const namesOne = (run: Run): Run =>
+  run.state === "skipped" && run.needs.length > 1 && run.reason !== null
+    ? { ...run, reason: run.reason.replace(/^.* \(run .*\) ended \w+$/s, "(one of them)") }
+    : run
 
 // Only what the port leaves open; all else must be in the same order.
 const normalised = (name: Name, args: ReadonlyArray<unknown>, value: unknown): unknown => {
-  const rows = value as ReadonlyArray<never>
+  const rows = value as ReadonlyArray<Readonly<Record<string, unknown>>>
   switch (name) {
     // "How many runs of a job are in a state": a set of rows.
     case "counts":
-      return sorted(rows, ({ job, state }) => `${state} ${job}`)
+      return sorted(rows, ({ job, state }) => `${String(state)} ${String(job)}`)
     // Sets of rows as well: no operation names an order or a page of them.
     case "schedules":
     case "nodes":
-      return sorted(rows, ({ id }) => id)
+      return sorted(rows, ({ id }) => String(id))
     // "Running runs that `node` holds, at most `limit`": any of them.
     case "carried":
-      return rows.length === args[1] ? rows.length : sorted(rows, ({ id }) => id)
-    // One after the other as the store comes upon them; all of them in the end (see `perform`).
-    case "reclaim":
-      return typeof value === "string" ? value : sorted(rows, ({ id }) => id)
+      return rows.length === args[1] ? rows.length : sorted(rows, ({ id }) => String(id))
+    case "get":
+    case "list":
+      return (value as ReadonlyArray<Run>).map(namesOne)
     case "dueSchedules":
       return dueOf(value as ReadonlyArray<DueSchedule>, args[0] as number)
     case "occurrences":
@@ -124,7 +117,7 @@ export const visible = async (store: StoreDriver): Promise<Record<string, unknow
   for (let before: string | undefined; ;) {
     const page = await store.list({ limit: pageMax, ...(before === undefined ? {} : { before }) })
     for (const run of page) ids.push((before = run.id))
-    runs.push(...page)
+    runs.push(...page.map(namesOne))
     if (page.length < pageMax) break
   }
   const schedules = await store.schedules()
@@ -136,16 +129,18 @@ export const visible = async (store: StoreDriver): Promise<Record<string, unknow
     attempts[id] = await store.attempts(id)
     flows[id] = await store.flowOf(id)
   }
+  const page = { limit: pageMax }
   return {
     runs,
-    byId: await store.get(ids.slice(0, batchMax)),
+    byId: (await store.get(ids.slice(0, batchMax))).map(namesOne),
     attempts,
     flows,
     stepInputs: await store.stepInputs(ids.slice(0, batchMax)),
-    letters: await store.deadLetters({ limit: pageMax }),
+    letters: await store.deadLetters(page),
     counts: normalised("counts", [], await store.counts()),
     schedules: normalised("schedules", [], schedules),
     ledger,
+    latest: normalised("occurrences", [page], await store.occurrences(page)),
     nextAt: await store.nextScheduleAt(),
     dueAt: await store.dueWithin(0, Number.MAX_SAFE_INTEGER, batchMax),
     calendars: await store.calendars(),

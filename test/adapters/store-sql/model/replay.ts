@@ -66,7 +66,7 @@ export const step = async (
   const [memory, sqlite] = [await call(pair.memory, operation), await call(pair.sqlite, operation)]
   let found = compared(place, memory, sqlite)
   if (before !== null && found === null) {
-    found = compared(place, memory, { refused: true })
+    if (!("refused" in memory)) found = { place, path: " that nobody refuses it", memory, sqlite }
     const after = await both(pair, visible)
     found ??= compared(place, before.memory, after.memory) ?? compared(place, before.sqlite, after.sqlite)
   }
@@ -124,7 +124,9 @@ export const shrink = async (
 const shorter = (operation: Operation): ReadonlyArray<Operation | null> => {
   const [rows, ...others] = operation.args
   if (!Array.isArray(rows) || rows.length < 2 || operation.isRefused) return [null]
-  const batches = rows.map((_, place) => rows.filter((_row, each) => each !== place) as ReadonlyArray<unknown>)
+  const batches = rows.map(
+    (_, place) => rows.filter((_row, each) => each !== place) as ReadonlyArray<unknown>,
+  )
   return [null, ...batches.map((batch) => ({ ...operation, args: [batch, ...others] }))]
 }
 
@@ -160,7 +162,8 @@ export const report = async (
 const textMax = 3_000
 
 const text = (value: unknown): string => {
-  const written = value instanceof Error ? (value.stack ?? value.message) : (JSON.stringify(value) ?? "undefined")
+  const written =
+    value instanceof Error ? (value.stack ?? value.message) : (JSON.stringify(value) ?? "undefined")
   return written.length > textMax ? `${written.slice(0, textMax)}... (${written.length} characters)` : written
 }
 

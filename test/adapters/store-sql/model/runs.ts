@@ -2,7 +2,7 @@
 import { failure } from "../../../../core/contract/Fixtures.ts"
 import type { Settlement } from "../../../../core/domain/Outcome.ts"
 import { runStates } from "../../../../core/domain/Run.ts"
-import { expansionOf } from "./flows.ts"
+import { badExpansions, expansionOf } from "./flows.ts"
 import { jobs, type Made, nodes, operation, queues, type World } from "./world.ts"
 
 /** New runs, some of which need others, and some of which are there already. */
@@ -12,9 +12,8 @@ export const enqueue = (world: World): Made => {
   const runs = choice.list(1, choice.percent(5) ? 12 : 4, () => {
     const needs = choice.percent(35) ? world.needs(batch) : []
     const again = choice.percent(6) && world.runs.length + batch.length > 0
-    const parent = choice.percent(3) ? { parentId: world.flowId(), step: choice.int(0, 3) } : {}
     const replayOf = choice.percent(3) ? world.anyId() : null
-    const run = world.newRun({ needs, replayOf, ...parent })
+    const run = world.newRun({ needs, replayOf })
     const known = again ? { ...run, id: choice.of([...world.runs.map(({ id }) => id), ...batch]) } : run
     batch.push(known.id)
     return known
@@ -51,8 +50,15 @@ export const started = (world: World): Made =>
 /** Outcomes of runs that are carried, with repeats and with tokens that do not hold any more. */
 export const settle = (world: World): Made => {
   const { choice } = world
-  const settlements = choice.list(1, 5, () => {
-    const { id, token } = held(world)
+  if (choice.percent(3)) {
+    // Alone: whether it is refused hangs on its token, and in a batch on what goes before it.
+    const wish = { kind: "expanded", expansion: choice.of(badExpansions), retryInMillis: null } as const
+    return operation("settle", [{ ...held(world), ...wish }])
+  }
+  const running = world.runs.filter(({ state }) => state === "running")
+  const taken = choice.percent(75) ? choice.some(running, 5) : []
+  const others = choice.list(taken.length === 0 || choice.percent(20) ? 1 : 0, 2, () => held(world))
+  const settlements = [...taken, ...others].map(({ id, token }) => {
     const job = world.runs.find((run) => run.id === id)?.job
     const expands = choice.percent(job === "flow" ? 75 : 3)
     return { id, token, ...(expands ? expandedAs(world) : outcomeOf(world)) } as Settlement
@@ -67,7 +73,16 @@ const expandedAs = (world: World) => ({
 })
 
 const outcomeOf = ({ choice }: World) => {
-  const kind = choice.of(["succeeded", "succeeded", "succeeded", "failed", "failed", "snoozed", "released", "declined"])
+  const kind = choice.of([
+    "succeeded",
+    "succeeded",
+    "succeeded",
+    "failed",
+    "failed",
+    "snoozed",
+    "released",
+    "declined",
+  ])
   switch (kind) {
     case "failed":
       return { kind, error: failure, retryInMillis: choice.of([null, null, 0, 1_000, 30_000]) }
@@ -85,7 +100,12 @@ const outcomeOf = ({ choice }: World) => {
 export const promote = ({ choice }: World): Made => operation("promote", choice.of([1, 2, 1_000]))
 
 export const dueWithin = (world: World): Made =>
-  operation("dueWithin", world.instant(5_000, 5_000), world.instant(0, 90_000), world.choice.of([1, 3, 1_000]))
+  operation(
+    "dueWithin",
+    world.instant(5_000, 5_000),
+    world.instant(0, 90_000),
+    world.choice.of([1, 3, 1_000]),
+  )
 
 export const carried = ({ choice }: World): Made =>
   operation("carried", choice.of(nodes), choice.of([1, 3, 1_000]))
@@ -131,10 +151,14 @@ export const deadLetters = (world: World): Made => {
   })
 }
 
-const deadId = (world: World): string =>
-  (world.choice.percent(85) ? world.runIn("dead")?.id : undefined) ?? world.anyId()
+const deadId = (world: World): string => {
+  const { choice, letters } = world
+  if (letters.length > 0 && choice.percent(75)) return choice.of(letters)
+  return (choice.percent(85) ? world.runIn("dead")?.id : undefined) ?? world.anyId()
+}
 
-export const replay = (world: World): Made => {
+export const replay = (world: World): Made | null => {
+  if (world.letters.length === 0 && world.choice.percent(80)) return null
   const ids = world.choice.list(1, 3, () => deadId(world))
   return operation(
     "replay",
@@ -143,14 +167,19 @@ export const replay = (world: World): Made => {
   )
 }
 
-export const drop = (world: World): Made =>
-  operation(
-    "drop",
-    world.choice.list(1, 3, () => deadId(world)),
-  )
+export const drop = (world: World): Made | null =>
+  world.letters.length === 0 && world.choice.percent(80)
+    ? null
+    : operation(
+        "drop",
+        world.choice.list(1, 3, () => deadId(world)),
+      )
 
 export const prune = (world: World): Made => {
-  const { choice, memory } = world
-  const before = memory.hasStepped ? world.now + 600_000 : world.instant(60_000, 1_000)
-  return operation("prune", choice.percent(40) ? world.now + 1 : before, choice.of([1, 3, 1_000]))
+  const { choice, memory, now } = world
+  // "A run that was made after the clock had stepped back may stay until the older ones can go as well."
+  const before = memory.hasStepped
+    ? now + 600_000
+    : choice.of([now + 1, world.instant(60_000, 1_000), world.instant(60_000, 1_000)])
+  return operation("prune", before, choice.of([1, 3, 1_000]))
 }

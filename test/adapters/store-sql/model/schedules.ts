@@ -40,14 +40,25 @@ export const putSchedules = (world: World): Made => {
 const idOf = ({ choice, schedules }: World): string =>
   schedules.length > 0 && choice.percent(90) ? choice.of(schedules).id : choice.of(scheduleIds)
 
+/** Without a schedule there is not much to do. */
+const isVain = ({ choice, schedules }: World): boolean => schedules.length === 0 && choice.percent(85)
+
 export const deleteSchedules = (world: World): Made => operation("deleteSchedules", [idOf(world)])
 
-export const pauseSchedule = (world: World): Made =>
-  operation("pauseSchedule", idOf(world), world.choice.percent(50), world.choice.of([null, "A holiday"]))
+export const pauseSchedule = (world: World): Made | null =>
+  isVain(world)
+    ? null
+    : operation("pauseSchedule", idOf(world), world.choice.percent(50), world.choice.of([null, "A holiday"]))
 
 export const allSchedules = (): Made => operation("schedules")
 export const dueSchedules = ({ choice }: World): Made => operation("dueSchedules", choice.of([1, 3, 1_000]))
 export const nextScheduleAt = (): Made => operation("nextScheduleAt")
+
+/** A run of its own: no schedule started the run of a step. */
+const ownId = (world: World): string | null => {
+  const own = world.runs.filter(({ parentId }) => parentId === null)
+  return own.length === 0 ? null : world.choice.of(own).id
+}
 
 /** One step of a schedule: instants behind its cursor, one by one or as a row of several, and runs for some. */
 const fireOf = (world: World, row: ScheduleRow, versionsLater: number): Fire => {
@@ -55,7 +66,9 @@ const fireOf = (world: World, row: ScheduleRow, versionsLater: number): Fire => 
   const plain = choice.percent(60)
   let at = row.cursor + gridMillis * versionsLater * 10
   const runs: Array<Fire["runs"][number]> = []
-  const occurrences = choice.list(0, 3, () => {
+  // No instant is decided before it comes.
+  const left = Math.max(0, Math.floor((world.now - at) / (4 * gridMillis)))
+  const occurrences = choice.list(0, Math.min(3, left), () => {
     at += gridMillis
     const from = at
     const nominalAt = choice.percent(80) ? null : at - 500
@@ -72,13 +85,14 @@ const fireOf = (world: World, row: ScheduleRow, versionsLater: number): Fire => 
     return { at: from, lastAt: at, count, runId: null, reason: choice.of(reasons), nominalAt }
   })
   const twice = occurrences[0]
+  const waitsUntil = choice.percent(70) ? null : at
   return {
     scheduleId: row.id,
     version: row.version + versionsLater - (choice.percent(8) ? 1 : 0),
     cursor: at,
-    nextAt: choice.percent(70) ? world.instant(2_000, 10_000) : null,
-    waitsUntil: choice.percent(70) ? null : at,
-    cancelRunId: plain || choice.percent(50) ? null : choice.percent(80) ? row.lastRunId : world.anyId(),
+    nextAt: choice.percent(waitsUntil === null ? 75 : 20) ? world.instant(2_000, 10_000) : null,
+    waitsUntil,
+    cancelRunId: plain || choice.percent(50) ? null : choice.percent(80) ? row.lastRunId : ownId(world),
     occurrences: twice !== undefined && choice.percent(3) ? [...occurrences, twice] : occurrences,
     runs,
     lastRunId: occurrences.findLast(({ runId }) => runId !== null)?.runId ?? null,
@@ -86,7 +100,8 @@ const fireOf = (world: World, row: ScheduleRow, versionsLater: number): Fire => 
   }
 }
 
-export const fire = (world: World): Made => {
+export const fire = (world: World): Made | null => {
+  if (isVain(world)) return null
   const { choice, schedules } = world
   const rows = choice.percent(40) ? schedules : choice.some(schedules, 3)
   const fires = rows.flatMap((row) => {
@@ -97,12 +112,13 @@ export const fire = (world: World): Made => {
 }
 
 /** Instants of the past: of the grid, decided or not, and beside it. */
-export const backfill = (world: World): Made => {
+export const backfill = (world: World): Made | null => {
+  if (isVain(world)) return null
   const { choice, schedules } = world
   return operation(
     "backfill",
     choice.list(1, 3, (): Fill => {
-      const row = schedules.find(({ id }) => id === idOf(world))
+      const row = schedules.length > 0 && choice.percent(95) ? choice.of(schedules) : undefined
       const cursor = row?.cursor ?? world.now
       const at = cursor - gridMillis * choice.int(0, 6) - (choice.percent(10) ? 500 : 0)
       const need = choice.percent(15) ? [world.newRun({ needs: world.needs() })] : []
@@ -113,7 +129,8 @@ export const backfill = (world: World): Made => {
   )
 }
 
-export const occurrences = (world: World): Made => {
+export const occurrences = (world: World): Made | null => {
+  if (isVain(world)) return null
   const { choice } = world
   return operation("occurrences", {
     ...(choice.percent(60) ? { scheduleId: idOf(world) } : {}),
@@ -138,7 +155,12 @@ export const deleteCalendars = ({ choice }: World): Made =>
   operation("deleteCalendars", [choice.of(calendarNames)])
 
 export const join = ({ choice }: World): Made =>
-  operation("join", { id: choice.of(nodes), host: "höst", pid: choice.int(1, 9), runtime: "test" }, choice.of([500, 5_000, 60_000]))
-export const renew = ({ choice }: World): Made => operation("renew", choice.of(nodes), choice.of([500, 5_000]))
+  operation(
+    "join",
+    { id: choice.of(nodes), host: "höst", pid: choice.int(1, 9), runtime: "test" },
+    choice.of([500, 5_000, 60_000]),
+  )
+export const renew = ({ choice }: World): Made =>
+  operation("renew", choice.of(nodes), choice.of([500, 5_000]))
 export const leave = ({ choice }: World): Made => operation("leave", choice.of(nodes))
 export const allNodes = (): Made => operation("nodes")

@@ -84,4 +84,3 @@ const moveOf = (choice: Choice, mayStep: boolean): number => {
   if (mayStep && choice.percent(15)) return -choice.of([1, 500, 10_000])
   return choice.of([1, 100, 500, 500, 1_000, 1_000, 5_000, 30_000, 120_000])
 }
-

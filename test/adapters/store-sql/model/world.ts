@@ -66,7 +66,9 @@ export class World {
   anyId(): string {
     const { choice, memory } = this
     if (this.runs.length > 0 && choice.percent(90)) return choice.of(this.runs).id
-    return choice.percent(50) && memory.ids.length > 0 ? choice.of(memory.ids) : runId(choice.int(90_000, 99_999))
+    return choice.percent(50) && memory.ids.length > 0
+      ? choice.of(memory.ids)
+      : runId(choice.int(90_000, 99_999))
   }
 
   /** The id of a run that has expanded, or any. */
