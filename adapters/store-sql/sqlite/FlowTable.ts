@@ -161,10 +161,12 @@ const compile = (database: Database) => {
     setFaults: prepare(database, sql`update expansions set faults = ${at("faults")} where id = ${at("id")}`),
     removeSteps: prepare(database, sql`delete from steps where expansion_id = ${at("id")}`),
     remove: prepare(database, sql`delete from expansions where id = ${at("id")} returning definition_id`),
+    // Of those that end together, the outer ones first: they call off those within, which expanded later.
     overtime: prepare(
       database,
       sql`select run_id from expansions indexed by expansions_deadline
-        where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
+        where deadline_at <= ${at("now")} and deadline_at is not null
+        order by deadline_at, id limit ${at("limit")}`,
     ),
     step: prepare(
       database,
