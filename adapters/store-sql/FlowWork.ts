@@ -31,8 +31,9 @@ export class FlowWork {
     this.held = new HeldFlows(work)
   }
 
-  *flush(): Sql<void> {
-    yield* this.held.flush()
+  /** Writes what is kept back of them. */
+  flush(): Sql<void> {
+    return this.held.flush()
   }
 
   /** Reads ahead what the ends of these runs will touch, if they are steps or flow runs. */

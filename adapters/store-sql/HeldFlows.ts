@@ -4,7 +4,7 @@ import type { Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import { deadlineOf, stepRun, type Totals } from "../../core/flow/Advance.ts"
 import type { Plan, PlanKey } from "./Definitions.ts"
-import { type Sql, wait, waitAll } from "./Sql.ts"
+import { done, nothing, type Sql, wait, waitAll } from "./Sql.ts"
 import { StepRows } from "./StepRows.ts"
 import type { ExpansionRow } from "./Tables.ts"
 import type { Work } from "./Work.ts"
@@ -51,9 +51,12 @@ export class HeldFlows {
   }
 
   /** An expanded run; `null` for one that did not expand. */
-  *get(runId: string): Sql<Flow | null> {
+  get(runId: string): Sql<Flow | null> {
     const known = this.held.get(runId)
-    if (known !== undefined) return known
+    return known === undefined ? this.getOne(runId) : done(known)
+  }
+
+  private *getOne(runId: string): Sql<Flow | null> {
     yield* this.load([runId])
     return this.held.get(runId) ?? null
   }
@@ -139,8 +142,11 @@ export class HeldFlows {
   }
 
   /** Writes what is kept back: rows of steps, the runs of those that were released, and totals. */
-  *flush(): Sql<void> {
-    if (this.changed.size === 0) return
+  flush(): Sql<void> {
+    return this.changed.size === 0 ? nothing : this.write()
+  }
+
+  private *write(): Sql<void> {
     const { tables } = this.work
     const flows = [...this.changed]
     this.changed.clear()

@@ -4,16 +4,40 @@
 import type { Awaitable } from "../../core/ports/StoreDriver.ts"
 
 /** Logic over a database that comes to an `A`; it yields what must be waited for. */
-export type Sql<A> = Generator<Promise<unknown>, A, unknown>
-
-/** The answer of a table: `const rows = yield* wait(tables.runs.find(ids))`. */
-export function* wait<A>(answer: Awaitable<A>): Sql<A> {
-  return answer instanceof Promise ? ((yield answer) as A) : answer
+export interface Sql<A> extends Iterator<Promise<unknown>, A, unknown> {
+  [Symbol.iterator](): Sql<A>
 }
 
+/** Logic that has come to its end already: what need not wait costs no generator. */
+class Done<A> implements Sql<A> {
+  private readonly value: A
+  constructor(value: A) {
+    this.value = value
+  }
+  next(): IteratorReturnResult<A> {
+    return { done: true, value: this.value }
+  }
+  [Symbol.iterator](): Sql<A> {
+    return this
+  }
+}
+
+/** Logic that only comes to this. */
+export const done = <A>(value: A): Sql<A> => new Done(value)
+
+/** Logic that has nothing to do. */
+export const nothing: Sql<void> = done(undefined)
+
+/** The answer of a table: `const rows = yield* wait(tables.runs.find(ids))`. */
+export const wait = <A>(answer: Awaitable<A>): Sql<A> =>
+  answer instanceof Promise ? later(answer) : done(answer)
+
 /** The same for several that do not depend on each other: a database with a network before it gets them all at once. */
-export function* waitAll(answers: ReadonlyArray<Awaitable<unknown>>): Sql<void> {
-  if (answers.some((answer) => answer instanceof Promise)) yield Promise.all(answers)
+export const waitAll = (answers: ReadonlyArray<Awaitable<unknown>>): Sql<unknown> =>
+  answers.some((answer) => answer instanceof Promise) ? later(Promise.all(answers)) : nothing
+
+function* later<A>(answer: Promise<A>): Sql<A> {
+  return (yield answer) as A
 }
 
 /** Drives logic over a synchronous database. */
@@ -31,7 +55,7 @@ export const runAsync = async <A>(logic: Sql<A>): Promise<A> => {
     try {
       value = await step.value
     } catch (error) {
-      step = logic.throw(error)
+      step = logic.throw!(error)
       continue
     }
     step = logic.next(value)

@@ -7,10 +7,17 @@ import type { FlowRows } from "../../core/flow/Advance.ts"
 import { degree } from "../../core/flow/Edges.ts"
 import type { Graph } from "../../core/flow/Graph.ts"
 import type { Progress } from "../../core/flow/Progress.ts"
-import { type Sql, wait } from "./Sql.ts"
+import { nothing, type Sql, wait } from "./Sql.ts"
 import type { FlowTable, StepRow } from "./Tables.ts"
 
-const fresh: StepRow = { state: "blocked", succeeded: 0, failed: 0, skipped: 0, runId: null }
+const fresh = (step: number): StepRow => ({
+  step,
+  state: "blocked",
+  succeeded: 0,
+  failed: 0,
+  skipped: 0,
+  runId: null,
+})
 
 /** The rows of one expanded run; `startRun` makes the run of a step. */
 export class StepRows implements FlowRows {
@@ -37,19 +44,23 @@ export class StepRows implements FlowRows {
   }
 
   /** Reads these steps, which are then at hand. */
-  *load(places: Iterable<number>): Sql<void> {
-    if (this.isWhole) return
+  load(places: Iterable<number>): Sql<void> {
+    if (this.isWhole) return nothing
     const missing: Array<number> = []
     for (const step of places) if (!this.rows.has(step)) missing.push(step)
-    if (missing.length === 0) return
+    return missing.length === 0 ? nothing : this.readSome(missing)
+  }
+
+  private *readSome(missing: ReadonlyArray<number>): Sql<void> {
     const found = yield* wait(this.table.steps(this.id, missing))
-    if (found.length < missing.length) for (const step of missing) this.rows.set(step, fresh)
-    for (const { step, ...row } of found) this.rows.set(step, row)
+    for (const row of found) this.rows.set(row.step, row)
+    if (found.length === missing.length) return
+    for (const step of missing) if (!this.rows.has(step)) this.rows.set(step, fresh(step))
   }
 
   /** A step that was loaded. */
   get(step: number): StepRow {
-    const row = this.rows.get(step) ?? (this.isWhole ? fresh : undefined)
+    const row = this.rows.get(step) ?? (this.isWhole ? fresh(step) : undefined)
     if (row === undefined) throw new Error(`Step ${step} was not loaded`)
     return row
   }
@@ -57,8 +68,8 @@ export class StepRows implements FlowRows {
   /** The states of all steps, by their places; all are loaded then. */
   *states(): Sql<Array<StepState>> {
     if (!this.isWhole) {
-      for (const { step, ...row } of yield* wait(this.table.steps(this.id, null)))
-        if (!this.rows.has(step)) this.rows.set(step, row)
+      for (const row of yield* wait(this.table.steps(this.id, null)))
+        if (!this.rows.has(row.step)) this.rows.set(row.step, row)
       this.isWhole = true
     }
     return Array.from({ length: this.graph.size }, (_, step) => this.get(step).state)
@@ -71,7 +82,7 @@ export class StepRows implements FlowRows {
     for (const [step, state] of progress.states.entries()) {
       if (state !== "blocked") {
         const row = this.get(step)
-        if (state !== row.state) this.set(step, { ...row, state })
+        if (state !== row.state) this.set({ ...row, state })
         continue
       }
       const counts = progress.counts(step)
@@ -87,17 +98,18 @@ export class StepRows implements FlowRows {
   }
 
   write(step: number, { succeeded, failed, skipped }: NeedCounts, state: StepState): void {
-    this.set(step, { ...this.get(step), succeeded, failed, skipped, state })
+    const { runId } = this.get(step)
+    this.set({ step, state, succeeded, failed, skipped, runId })
   }
 
   end(step: number, end: StepEnd): void {
-    this.set(step, { ...this.get(step), state: end })
+    this.set({ ...this.get(step), state: end })
   }
 
   start(step: number): void {
     const run = this.startRun(step)
     this.started.push(run)
-    this.set(step, { ...this.get(step), runId: run.id })
+    this.set({ ...this.get(step), runId: run.id })
   }
 
   /** What is to be written, once. */
@@ -105,15 +117,15 @@ export class StepRows implements FlowRows {
     readonly steps: Parameters<FlowTable["putSteps"]>[0]
     readonly runs: ReadonlyArray<Run>
   } {
-    const steps = Array.from(this.changed, (step) => ({ id: this.id, step, ...this.get(step) }))
+    const steps = Array.from(this.changed, (step) => ({ ...this.get(step), id: this.id }))
     const runs = this.started
     this.changed.clear()
     this.started = []
     return { steps, runs }
   }
 
-  private set(step: number, row: StepRow): void {
-    this.rows.set(step, row)
-    this.changed.add(step)
+  private set(row: StepRow): void {
+    this.rows.set(row.step, row)
+    this.changed.add(row.step)
   }
 }

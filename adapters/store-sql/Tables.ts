@@ -78,9 +78,9 @@ export interface RunTable {
   dropLetters(runIds: ReadonlyArray<string>): Awaitable<number>
   /** Runs that wait for their time and whose time to start has passed. */
   overdue(now: number, limit: number): Awaitable<ReadonlyArray<string>>
-  /** Makes runs ready that are due, at most `limit` of each kind; answers job and old state of each. */
+  /** Makes runs ready that are due, at most `limit`; answers job and old state of each. */
   makeReady(now: number, limit: number): Awaitable<ReadonlyArray<Pick<Run, "job" | "state">>>
-  /** Running runs whose node has no lease, without those of `self`. */
+  /** Running runs whose node has no lease, without those of `self`; the lowest id first. */
   orphans(self: string, now: number, limit: number): Awaitable<ReadonlyArray<string>>
   /** Removes nodes without a lease that carry nothing, but for `self`. */
   forgetNodes(self: string, now: number): Awaitable<void>
@@ -124,6 +124,7 @@ export interface NewExpansion {
 
 /** How far a step is. One without a row is blocked, and none of its needs has ended. */
 export interface StepRow extends Omit<NeedCounts, "needs"> {
+  readonly step: number
   readonly state: StepState
   /** Its latest run. */
   readonly runId: string | null
@@ -159,16 +160,13 @@ export interface FlowTable {
   ): Awaitable<void>
   /** Removes an expansion and its steps; answers its definition. */
   forget(id: number): Awaitable<number | null>
-  /** Runs whose steps should have ended by now. */
+  /** Runs whose steps should have ended by now; by deadline, and of one deadline in the order in which they expanded. */
   overtime(now: number, limit: number): Awaitable<ReadonlyArray<string>>
 
   /** Rows of these steps, or of all, in any order, without those that are not there. */
-  steps(
-    id: number,
-    places: ReadonlyArray<number> | null,
-  ): Awaitable<ReadonlyArray<StepRow & { readonly step: number }>>
+  steps(id: number, places: ReadonlyArray<number> | null): Awaitable<ReadonlyArray<StepRow>>
   /** Makes or changes rows; what people said of a step stays. */
-  putSteps(rows: ReadonlyArray<StepRow & { readonly id: number; readonly step: number }>): Awaitable<void>
+  putSteps(rows: ReadonlyArray<StepRow & { readonly id: number }>): Awaitable<void>
   dropSteps(id: number, places: ReadonlyArray<number>): Awaitable<void>
   /** Copies the steps of a run that has ended, as they read from then on; their runs are kept for the copy. */
   copySteps(from: number, to: number): Awaitable<void>
@@ -257,7 +255,7 @@ export interface ScheduleTable {
   decide(decisions: ReadonlyArray<Decision>): Awaitable<number>
   /** The decision that begins at this instant. */
   decided(scheduleId: string, at: number): Awaitable<Decided | undefined>
-  /** Gives a decision of one instant its run, in place of a reason. */
+  /** Gives a decision its run, in place of a reason; it is of one instant then. */
   fill(seq: number, runId: string | null, decidedAt: number): Awaitable<void>
   /** Takes an instant out of the decision about several that holds it. */
   countOut(scheduleId: string, at: number): Awaitable<void>

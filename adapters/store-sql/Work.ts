@@ -8,7 +8,7 @@ import * as Transition from "../../core/domain/Transition.ts"
 import type { Awaitable } from "../../core/ports/StoreDriver.ts"
 import type { Definitions } from "./Definitions.ts"
 import { FlowWork } from "./FlowWork.ts"
-import { type Sql, wait, waitAll } from "./Sql.ts"
+import { done, nothing, type Sql, wait, waitAll } from "./Sql.ts"
 import type { CountChange, Dependent, RunRow, Tables } from "./Tables.ts"
 
 /** A run that has reached a final state, as far as others wait for it. */
@@ -24,7 +24,7 @@ export const aheadMax = 100
 export class Work {
   readonly tables: Tables
   readonly definitions: Definitions
-  readonly flows: FlowWork
+  private flowWork: FlowWork | undefined
   private readonly rows = new Map<string, RunRow>()
   private readonly changed = new Set<string>()
   private readonly counts = new Map<string, { job: string; state: RunState; by: number }>()
@@ -38,7 +38,11 @@ export class Work {
   constructor(tables: Tables, definitions: Definitions) {
     this.tables = tables
     this.definitions = definitions
-    this.flows = new FlowWork(this)
+  }
+
+  /** Most transactions have nothing to do with flows. */
+  get flows(): FlowWork {
+    return (this.flowWork ??= new FlowWork(this))
   }
 
   now(): number {
@@ -46,14 +50,14 @@ export class Work {
   }
 
   /** Reads runs that will be asked for. */
-  *load(ids: ReadonlyArray<string>): Sql<void> {
-    const missing = [...new Set(ids)].filter((id) => !this.rows.has(id))
-    if (missing.length > 0) yield* this.read(missing)
+  load(ids: ReadonlyArray<string>): Sql<unknown> {
+    const missing = ids.filter((id) => !this.rows.has(id))
+    return missing.length === 0 ? nothing : this.read([...new Set(missing)])
   }
 
-  *find(id: string): Sql<RunRow | undefined> {
-    if (!this.rows.has(id)) yield* this.read([id])
-    return this.rows.get(id)
+  find(id: string): Sql<RunRow | undefined> {
+    const known = this.rows.get(id)
+    return known === undefined ? this.readOne(id) : done(known)
   }
 
   /** What is known of a run without reading it: whoever changes rows by himself must look here first. */
@@ -61,9 +65,14 @@ export class Work {
     return this.rows.get(id)
   }
 
+  private *readOne(id: string): Sql<RunRow | undefined> {
+    yield* this.read([id])
+    return this.rows.get(id)
+  }
+
   private *read(ids: ReadonlyArray<string>): Sql<void> {
     // Of flow runs, the rows say how many steps are open.
-    yield* this.flows.flush()
+    yield* this.flushFlows()
     if (this.rows.size + ids.length > heldMax && this.rows.size > 0) {
       yield* this.flush()
       this.rows.clear()
@@ -120,14 +129,14 @@ export class Work {
   }
 
   /** Changes a run, with all that follows from its new state. */
-  *save(before: Run, after: Run, settledToken: number, failed: ErrorInfo | null): Sql<void> {
+  save(before: Run, after: Run, settledToken: number, failed: ErrorInfo | null): Sql<void> {
     this.put(before, after, settledToken)
     if (failed !== null) this.attempts.push(this.attemptOf(before, failed))
     if (after.state === "dead" && after.parentId === null) this.letters.push(this.letterOf(after))
     // One that waits for its needs was never claimed.
     if (before.state === "blocked" && before.attempt > 0) this.tasks.push({ left: after.id })
     if (isFinal(after.state)) this.tasks.push({ ended: after })
-    yield* this.follow()
+    return this.follow()
   }
 
   /** Changes a run and nothing else. */
@@ -144,19 +153,23 @@ export class Work {
   }
 
   /** Does what follows from the end of a run whose row is written already. */
-  *ended(run: EndedRun): Sql<void> {
+  ended(run: EndedRun): Sql<void> {
     this.tasks.push({ ended: run })
-    yield* this.follow()
+    return this.follow()
   }
 
   /** A list, as chains may be long and flows deep: what follows may add to it, but does not walk it again. */
-  private *follow(): Sql<void> {
-    if (this.isFollowing || this.tasks.length === 0) return
+  private follow(): Sql<void> {
+    return this.isFollowing || this.tasks.length === 0 ? nothing : this.walk()
+  }
+
+  private *walk(): Sql<void> {
     this.isFollowing = true
     for (const task of this.tasks) {
       if ("left" in task) yield* this.flows.left(task.left)
       else {
-        this.dropNeeds(task.ended)
+        // It waits for nothing any more: what it needed may be pruned.
+        for (const needId of task.ended.needs) this.dropped.push({ needId, runId: task.ended.id })
         yield* this.endNeeds(task.ended)
         if (task.ended.parentId !== null) yield* this.flows.stepEnded(task.ended)
       }
@@ -165,14 +178,12 @@ export class Work {
     this.isFollowing = false
   }
 
-  /** An ended run waits for nothing: what it needed may be pruned. */
-  private dropNeeds({ id, needs }: EndedRun): void {
-    for (const needId of needs) this.dropped.push({ needId, runId: id })
-  }
-
   /** Releases, or skips, what waits for an ended run; what is skipped goes on the list. */
   private *endNeeds(need: EndedRun): Sql<void> {
-    for (const id of yield* this.dependentsOf(need.id)) {
+    const dependents =
+      this.dependents.get(need.id) ??
+      (yield* wait(this.tables.runs.dependentsOf([need.id]))).map(({ runId }) => runId)
+    for (const id of dependents) {
       const found = yield* this.find(id)
       if (found === undefined) continue
       const after =
@@ -183,12 +194,6 @@ export class Work {
       this.put(found.run, after, found.settledToken)
       if (isFinal(after.state)) this.tasks.push({ ended: after })
     }
-  }
-
-  private *dependentsOf(id: string): Sql<ReadonlyArray<string>> {
-    const known = this.dependents.get(id)
-    if (known !== undefined) return known
-    return (yield* wait(this.tables.runs.dependentsOf([id]))).map(({ runId }) => runId)
   }
 
   private attemptOf(run: Run, error: ErrorInfo): Attempt {
@@ -202,9 +207,20 @@ export class Work {
     return { runId: id, job, diedAt: run.endedAt ?? this.now(), attempt, error, replayedBy: null }
   }
 
+  private flushFlows(): Sql<void> {
+    return this.flowWork === undefined ? nothing : this.flowWork.flush()
+  }
+
   /** Writes what was changed, but for the counts. */
-  *flush(): Sql<void> {
-    yield* this.flows.flush()
+  flush(): Sql<void> {
+    const { changed, attempts, letters, dropped } = this
+    const isClean =
+      changed.size === 0 && attempts.length === 0 && letters.length === 0 && dropped.length === 0
+    return isClean ? this.flushFlows() : this.write()
+  }
+
+  private *write(): Sql<void> {
+    yield* this.flushFlows()
     const { runs } = this.tables
     const answers: Array<Awaitable<unknown>> = []
     if (this.changed.size > 0) {
@@ -224,7 +240,7 @@ export class Work {
       answers.push(runs.dropDependents(this.dropped))
       this.dropped = []
     }
-    if (answers.length > 0) yield* waitAll(answers)
+    yield* waitAll(answers)
   }
 
   /** Writes everything; nothing may be done afterwards. */

@@ -9,8 +9,11 @@ import { endedReason, type Work } from "./Work.ts"
 /** Stores a run, or says which one is there; throws a refusal when a run that it needs is not. */
 export function* storeRun(work: Work, run: NewRun): Sql<Enqueued> {
   const now = work.now()
+  // Before its needs are looked at: of a run that is there they may be pruned.
+  const there = run.needs.length === 0 ? undefined : yield* known(work, run)
+  if (there !== undefined) return there
   const needIds = [...new Set(run.needs)]
-  yield* work.load(needIds)
+  if (needIds.length > 1) yield* work.load(needIds)
   const needs = []
   for (const id of needIds) {
     const need = (yield* work.find(id))?.run
@@ -32,10 +35,17 @@ export function* storeRun(work: Work, run: NewRun): Sql<Enqueued> {
 
 /** What is there in place of a run that was refused. */
 export function* existing(work: Work, run: NewRun): Sql<Enqueued> {
+  const there = yield* known(work, run)
+  if (there !== undefined) return there
+  throw new Error(`Run "${run.id}" was refused by the database, and no run of its key is open`)
+}
+
+/** The run that is there already under this id, or holds this key. */
+function* known(work: Work, run: NewRun): Sql<Enqueued | undefined> {
   const same = (yield* work.find(run.id))?.run
-  const there =
-    same ?? (run.key === null ? undefined : yield* wait(work.tables.runs.openOf(run.job, run.key)))
-  if (there === undefined)
-    throw new Error(`Run "${run.id}" was refused by the database, and no run of its key is open`)
-  return { id: there.id, result: "exists", state: there.state, dueAt: there.dueAt }
+  if (same !== undefined) return { id: same.id, result: "exists", state: same.state, dueAt: same.dueAt }
+  if (run.key === null) return undefined
+  yield* work.flush()
+  const holder = yield* wait(work.tables.runs.openOf(run.job, run.key))
+  return holder === undefined ? undefined : { ...holder, result: "exists" }
 }

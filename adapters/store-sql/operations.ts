@@ -1,6 +1,6 @@
 // The operations of a store that are the same for all databases, each in one transaction of `run`.
 import type { Awaitable, Filled, StoreDriver } from "../../core/ports/StoreDriver.ts"
-import { batchMax, checkBatch, checkFills, checkLimit } from "../../core/ports/StoreLimits.ts"
+import { batchMax, checkBatch, checkFills, checkLimit, refusal } from "../../core/ports/StoreLimits.ts"
 import { fillOne } from "./fire.ts"
 import { flowOf, markStep, rerunFlow, stepInputs } from "./flows.ts"
 import { deleteSchedules, pauseSchedule, putSchedules } from "./schedules.ts"
@@ -33,6 +33,8 @@ export const makeOperations = (run: RunWork) =>
     },
     replay: (runIds, newIds) => {
       checkBatch("runIds", runIds)
+      if (newIds.length !== runIds.length)
+        throw refusal(`newIds: ${newIds.length} ids for ${runIds.length} runs`)
       return run((work) => replay(work, runIds, newIds))
     },
     drop: (runIds) => {

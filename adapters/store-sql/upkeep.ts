@@ -3,14 +3,21 @@ import type { ErrorInfo } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import type { Cancelled, Reclaimed, Replayed } from "../../core/ports/StoreDriver.ts"
 import { refusal } from "../../core/ports/StoreLimits.ts"
-import { type Sql, wait } from "./Sql.ts"
+import { done, type Sql, wait } from "./Sql.ts"
 import { aheadMax, type Work } from "./Work.ts"
 
 // Rows of the ledger that one prune removes.
 const occurrencesMax = 10_000
 
 /** Goes through runs that may end, in their order, and reads ahead for some of them at a time. */
-export function* each<I, A>(
+export const each = <I, A>(
+  work: Work,
+  items: ReadonlyArray<I>,
+  idOf: (item: I) => string,
+  body: (item: I) => Sql<A>,
+): Sql<Array<A>> => (items.length === 0 ? done([]) : goThrough(work, items, idOf, body))
+
+function* goThrough<I, A>(
   work: Work,
   items: ReadonlyArray<I>,
   idOf: (item: I) => string,
@@ -28,30 +35,55 @@ export function* each<I, A>(
 
 const itself = (id: string): string => id
 
-/** Makes due runs ready, or expired, and ends attempts at steps that are over their deadline. */
+/**
+ * Makes due runs ready, at most `limit`. What has come too late goes first: the steps of a flow run that is over its
+ * deadline must not start; a run that is due and overdue must expire, and so must a flow run that has just been told
+ * to try again.
+ */
 export function* promote(work: Work, limit: number): Sql<number> {
-  const { runs, flows } = work.tables
   let promoted = 0
-  const overdue = yield* wait(runs.overdue(work.now(), limit))
-  yield* each(work, overdue, itself, function* (id) {
-    // The end of one may end another: each is looked at when its turn comes.
-    const found = yield* work.find(id)
-    const after = found === undefined ? null : Transition.expired(found.run, work.now())
-    if (found === undefined || after === null) return
-    yield* work.save(found.run, after, found.settledToken, null)
-    promoted++
-  })
-  yield* work.flush()
-  const overtime = yield* wait(flows.overtime(work.now(), limit))
-  yield* each(work, overtime, itself, function* (id) {
-    if (yield* work.flows.timeOut(id)) promoted++
-  })
-  yield* work.flush()
-  for (const { job, state } of yield* wait(runs.makeReady(work.now(), limit))) {
-    work.count(job, state, "ready")
-    promoted++
-  }
+  for (const change of [timeOut, expire, makeReady])
+    if (promoted < limit) promoted += yield* change(work, limit - promoted)
   return promoted
+}
+
+/** The same before a claim, which must not give anything that has come too late, however much of it there is. */
+export function* promoteAll(work: Work, limit: number): Sql<void> {
+  while ((yield* timeOut(work, limit)) === limit);
+  yield* expire(work, limit)
+  yield* makeReady(work, limit)
+}
+
+/** Ends the rounds of flow runs that are over their deadline. */
+function* timeOut(work: Work, limit: number): Sql<number> {
+  const late = yield* wait(work.tables.flows.overtime(work.now(), limit))
+  const ended = yield* each(work, late, itself, (id) => work.flows.timeOut(id))
+  yield* work.flush()
+  return ended.filter(Boolean).length
+}
+
+/** Ends what is overdue. */
+function* expire(work: Work, limit: number): Sql<number> {
+  const overdue = yield* wait(work.tables.runs.overdue(work.now(), limit))
+  const expired = yield* each(work, overdue, itself, (id) => expireOne(work, id))
+  yield* work.flush()
+  return expired.filter(Boolean).length
+}
+
+/** Makes ready what is due. */
+function* makeReady(work: Work, limit: number): Sql<number> {
+  const ready = yield* wait(work.tables.runs.makeReady(work.now(), limit))
+  for (const { job, state } of ready) work.count(job, state, "ready")
+  return ready.length
+}
+
+function* expireOne(work: Work, id: string): Sql<boolean> {
+  // The end of one may end another: each is looked at when its turn comes.
+  const found = yield* work.find(id)
+  const after = found === undefined ? null : Transition.expired(found.run, work.now())
+  if (found === undefined || after === null) return false
+  yield* work.save(found.run, after, found.settledToken, null)
+  return true
 }
 
 /** Takes back what nodes without a lease carry, and forgets such nodes. */

@@ -20,7 +20,7 @@ export const floorSql = {
   claim: `update runs set state = ?, attempt = runs.attempt + 1, token = runs.token + 1, node = ?,
     started_at = ?, start_acknowledged = ? and not (select expands from wanted_jobs where job = runs.job) where runs.seq in (select seq from runs indexed by runs_ready
     where state = 'ready' and queue = ? and due_at <= ? and attempt < attempt_max
-    and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ?)
+    and (expires_at is null or expires_at > ?) and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ?)
     returning ${runColumns}`,
   settle: `update runs set state = ?, settled_token = runs.token, node = ?, ended_at = ?, error = ?, output = ?
     where (runs.id = ? and runs.state = 'running' and runs.token = ?) returning job, needs, parent_id, step`,
@@ -127,7 +127,7 @@ export const openFloor = (file: string): Floor => {
     sqlite.exec("pragma synchronous = normal")
     begin.run()
     const now = Date.now()
-    const rows = statements.claim.all("running", "floor", now, 1, queue, now, limit)
+    const rows = statements.claim.all("running", "floor", now, 1, queue, now, now, limit)
     if (rows.length > 0) move("ready", "running", rows.length)
     commit.run()
     sqlite.exec("pragma synchronous = full")

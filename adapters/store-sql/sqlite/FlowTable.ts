@@ -12,11 +12,14 @@ import { at, build, prepare, prepareRows } from "./Statement.ts"
 export const makeFlowTable = (database: Database) => {
   const statements = compile(database)
   return {
-    expansions: (runIds) =>
-      runIds.flatMap((runId) => {
+    expansions: (runIds) => {
+      const rows: Array<ExpansionRow> = []
+      for (const runId of runIds) {
         const row = statements.expansion.get({ runId })
-        return row === undefined ? [] : [decodeExpansion(runId, row)]
-      }),
+        if (row !== undefined) rows.push(decodeExpansion(runId, row))
+      }
+      return rows
+    },
     insert: ({ input, retryInMillis, ...row }) => {
       const values = { ...row, retryIn: retryInMillis, hasInput: input === undefined ? 0 : 1 }
       return statements.insert.get({ ...values, input: input ?? null })?.["id"] as number
@@ -37,7 +40,7 @@ export const makeFlowTable = (database: Database) => {
 
     steps: (id, places) => {
       if (places === null) return statements.steps.all({ id }).map(decodeStep)
-      const rows: Array<ReturnType<typeof decodeStep>> = []
+      const rows: Array<StepRow> = []
       for (const step of places) {
         const row = statements.step.get({ id, step })
         if (row !== undefined) rows.push(decodeStep(row))
@@ -109,7 +112,7 @@ const decodeExpansion = (runId: string, row: Row): ExpansionRow => ({
   },
 })
 
-const decodeStep = (row: Row): StepRow & { readonly step: number } => ({
+const decodeStep = (row: Row): StepRow => ({
   step: row["step"] as number,
   state: row["state"] as StepState,
   succeeded: row["succeeded"] as number,
@@ -158,10 +161,12 @@ const compile = (database: Database) => {
     setFaults: prepare(database, sql`update expansions set faults = ${at("faults")} where id = ${at("id")}`),
     removeSteps: prepare(database, sql`delete from steps where expansion_id = ${at("id")}`),
     remove: prepare(database, sql`delete from expansions where id = ${at("id")} returning definition_id`),
+    // Of those that end together, the outer ones first: they call off those within, which expanded later.
     overtime: prepare(
       database,
       sql`select run_id from expansions indexed by expansions_deadline
-        where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
+        where deadline_at <= ${at("now")} and deadline_at is not null
+        order by deadline_at, id limit ${at("limit")}`,
     ),
     step: prepare(
       database,

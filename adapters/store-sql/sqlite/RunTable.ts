@@ -1,6 +1,6 @@
 // Runs in a file, and what hangs on them. One engine writes a file, so nothing here needs a lock.
 import { and, eq, getTableColumns, sql } from "drizzle-orm"
-import { finalStates, type RunState, runStates } from "../../../core/domain/Run.ts"
+import { finalStates, type Run, type RunState, runStates } from "../../../core/domain/Run.ts"
 import type { RunRow, RunTable } from "../Tables.ts"
 import type { Database } from "./Database.ts"
 import { decodeRun, encodeNew, encodeRun, newRunColumns } from "../rows.ts"
@@ -78,10 +78,15 @@ export const makeRunTable = (database: Database) => {
     markReplayed: (id, newId) => void statements.markReplayed.run({ id, newId }),
     dropLetters: (ids) => ids.reduce((dropped, id) => dropped + statements.dropLetter.run({ id }), 0),
     overdue: (now, limit) => statements.overdue.all({ now, limit }).map(({ id }) => id as string),
-    makeReady: (now, limit) =>
-      statements.promotions.flatMap(({ state, statement }) =>
-        statement.all({ now, limit }).map(({ job }) => ({ job: job as string, state })),
-      ),
+    makeReady: (now, limit) => {
+      const ready: Array<Pick<Run, "job" | "state">> = []
+      for (const { state, statement } of statements.promotions) {
+        if (ready.length === limit) break
+        for (const { job } of statement.all({ now, limit: limit - ready.length }))
+          ready.push({ job: job as string, state })
+      }
+      return ready
+    },
     orphans: (self, now, limit) => statements.orphans.all({ self, now, limit }).map(({ id }) => id as string),
     forgetNodes: (self, now) => void statements.forgetNodes.run({ self, now }),
     prunable: (before, limit) => {
@@ -239,7 +244,7 @@ const compile = (database: Database) => {
       database,
       sql`select id from runs indexed by runs_running where state = 'running' and node <> ${at("self")}
         and not exists (select 1 from nodes where nodes.id = runs.node and nodes.expires_at > ${at("now")})
-        limit ${at("limit")}`,
+        order by id limit ${at("limit")}`,
     ),
     forgetNodes: prepare(
       database,

@@ -178,16 +178,22 @@ const compile = (database: Database) => {
       database,
       build
         .update(occurrences)
-        .set({ runId: at<string>("runId"), reason: null, decidedAt: at<number>("decidedAt") })
+        .set({
+          runId: at<string>("runId"),
+          reason: null,
+          decidedAt: at<number>("decidedAt"),
+          lastAt: sql`${occurrences.at}`,
+        })
         .where(eq(occurrences.seq, at("seq"))),
     ),
-    // The row of several instants that holds this one is the last that begins at or before it.
+    // Rows of several instants lie apart, so only the last that begins at or before this one can hold it. Instants of
+    // it that were counted out before have rows of their own, which may lie between.
     countOut: prepare(
       database,
       sql`update occurrences set count = count - 1, at = iif(at = ${at("at")}, at + 1, at) where seq = (
-        select seq from (select seq, last_at, count from occurrences
-          where schedule_id = ${at("scheduleId")} and at <= ${at("at")} order by at desc limit 1)
-        where count > 1 and last_at >= ${at("at")})`,
+        select seq from (select seq, last_at from occurrences
+          where schedule_id = ${at("scheduleId")} and at <= ${at("at")} and count > 1 order by at desc limit 1)
+        where last_at >= ${at("at")})`,
     ),
     // No instant is decided before it comes, so the index on instants leads to all that were decided long ago.
     forgetOccurrences: prepare(
@@ -197,11 +203,13 @@ const compile = (database: Database) => {
         where at < ${at("before")} and decided_at < ${at("before")} and (run_id is null
         or not exists (select 1 from runs where runs.id = occurrences.run_id)) limit ${at("limit")})`,
     ),
-    // Rows that it named were decided before it was left.
+    // Rows that it named were decided before it was left, so those that are left of them have runs that are there.
     forgetTriggers: prepare(
       database,
       sql`delete from triggers where used_at < ${at("before")}
-        and not exists (select 1 from schedules where schedules.trigger_id = triggers.id)`,
+        and not exists (select 1 from schedules where schedules.trigger_id = triggers.id)
+        and id not in (select trigger_id from occurrences indexed by occurrences_at
+          where at < ${at("before")} and trigger_id is not null)`,
     ),
   }
 }

@@ -7,7 +7,7 @@ import type { Claim, Held } from "../../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkLimit, windowMax } from "../../../core/ports/StoreLimits.ts"
 import { settleOne } from "../settle.ts"
 import { runSync, type Sql } from "../Sql.ts"
-import { promote } from "../upkeep.ts"
+import { promoteAll } from "../upkeep.ts"
 import type { Work } from "../Work.ts"
 import { decodeEnded, decodeRun } from "../rows.ts"
 import type { Session } from "./Session.ts"
@@ -16,9 +16,20 @@ import type { Row } from "../rows.ts"
 import { at, build, prepare } from "./Statement.ts"
 import { makeWantedJobs } from "./wantedJobs.ts"
 
+const firstToClaim = (a: Row, b: Row): number =>
+  (b["priority"] as number) - (a["priority"] as number) ||
+  (a["due_at"] as number) - (b["due_at"] as number) ||
+  ((a["id"] as string) < (b["id"] as string) ? -1 : 1)
+
 /** The part of a store that moves runs from due to ended. */
 export const makeClaim = ({ database, now, tables, transaction, run }: Session) => {
   const takeWanted = makeWantedJobs(database)
+  // What a node may have of one queue, in the order of the index.
+  const wanted = sql`from runs indexed by runs_ready where state = 'ready'
+    and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
+    and (expires_at is null or expires_at > ${at("now")})
+    and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ${at("limit")}`
+  const firstOf = prepare(database, sql`select id, queue, priority, due_at ${wanted}`)
   const claimFrom = prepare(
     database,
     build
@@ -31,11 +42,7 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
         startedAt: at<number>("now"),
         startAcknowledged: sql<number>`${at("acknowledged")} and not (select expands from wanted_jobs where job = ${runs.job})`,
       })
-      .where(
-        sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
-          and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
-          and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ${at("limit")})`,
-      )
+      .where(sql`${runs.seq} in (select seq ${wanted})`)
       .returning(),
   )
   const succeed = prepare(
@@ -70,27 +77,31 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
     sql`select * from runs indexed by runs_running where state = 'running' and node = ${at("node")} limit ${at("limit")}`,
   )
 
+  /** How many runs each queue gives, so that together they are the first of all. */
+  const shares = ({ queues, limit }: Claim): Iterable<readonly [queue: string, limit: number]> => {
+    const [only, ...others] = new Set(queues)
+    if (only === undefined) return []
+    if (others.length === 0) return [[only, limit]]
+    const firsts = [only, ...others].flatMap((queue) => firstOf.all({ queue, now: now(), limit }))
+    const counts = new Map<string, number>()
+    for (const { queue } of firsts.sort(firstToClaim).slice(0, limit))
+      counts.set(queue as string, (counts.get(queue as string) ?? 0) + 1)
+    return counts
+  }
+
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
     takeWanted(wish)
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return transaction(
       (work) => {
-        runSync(promote(work, batchMax))
+        runSync(promoteAll(work, batchMax))
         const rows: Array<Row> = []
-        for (const queue of wish.queues) {
-          const limit = wish.limit - rows.length
-          if (limit === 0) break
-          const acknowledged = wish.acknowledged ? 1 : 0
+        const acknowledged = wish.acknowledged ? 1 : 0
+        for (const [queue, limit] of shares(wish))
           rows.push(...claimFrom.all({ node: wish.node, now: now(), acknowledged, queue, limit }))
-        }
         // RETURNING has no order of its own.
-        rows.sort(
-          (a, b) =>
-            (b["priority"] as number) - (a["priority"] as number) ||
-            (a["due_at"] as number) - (b["due_at"] as number) ||
-            ((a["id"] as string) < (b["id"] as string) ? -1 : 1),
-        )
+        rows.sort(firstToClaim)
         for (const row of rows) work.count(row["job"] as string, "ready", "running")
         return rows.map(decodeRun)
       },

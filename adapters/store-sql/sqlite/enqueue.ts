@@ -12,6 +12,8 @@ import type { Session } from "./Session.ts"
 export const makeEnqueue = ({ now, tables, transaction }: Session) => {
   const store = (work: Work, run: NewRun): Enqueued => {
     if (run.needs.length > 0) return runSync(storeRun(work, run))
+    // What an earlier one of the batch has ended leaves its key to others.
+    runSync(work.flush())
     const row = Transition.enqueued(run, 0, now())
     if (!tables.runs.insert(row)) return runSync(existing(work, run))
     work.count(row.job, null, row.state)

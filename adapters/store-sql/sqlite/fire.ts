@@ -28,12 +28,15 @@ export const makeFire = ({ now, tables: { runs, schedules }, transaction }: Sess
     fire: (fires: ReadonlyArray<Fire>): ReadonlyArray<"fired" | "conflict"> => {
       checkFires(fires)
       const one = (work: Work, fire: Fire) => runSync(fireOne(work, fire))
-      const alike = fires.filter(isPlain)
+      // A schedule with a step that must be looked at has all of them looked at, in their order.
+      const special = new Set(fires.filter((fire) => !isPlain(fire)).map(({ scheduleId }) => scheduleId))
+      const isAlike = ({ scheduleId }: Fire): boolean => !special.has(scheduleId)
+      const alike = fires.filter(isAlike)
       try {
         return transaction((work) => {
           if (alike.length < togetherMin) return fires.map((fire) => one(work, fire))
           fireTogether(work, alike)
-          return fires.map((fire) => (isPlain(fire) ? "fired" : one(work, fire)))
+          return fires.map((fire) => (isAlike(fire) ? "fired" : one(work, fire)))
         })
       } catch (error) {
         if (error !== notAlike) throw error
