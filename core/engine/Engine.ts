@@ -168,7 +168,7 @@ const makeEngine = (
     const parse = makeParseTrigger(parser, calendars.book)
     const parseOwn = makeParseTrigger(parser, calendars.ownBook)
     yield* saveSchedules(config.schedules, { zones, calendars, parse, parseOwn, events })
-    const runsOf = makeRunsOf(config.book, ids, now)
+    const runsOf = makeRunsOf(config.book, ids)
     const backfill = yield* makeBackfill({ runsOf, parse })
     const operate = yield* makeOperate({ runsOf, parse })
     const planner = yield* makePlanner({
