@@ -214,7 +214,8 @@ const makeEngine = (
         yield* Effect.timeoutOption(enqueue.flushed, lastWritesMillis)
         yield* Effect.timeoutOption(dispatcher.idle, yield* Effect.sync(() => grace))
         dispatcher.stopAll("drain")
-        yield* Effect.timeoutOption(Effect.andThen(dispatcher.idle, settler.flushed), lastWritesMillis)
+        const handedBack = Effect.all([dispatcher.idle, dispatcher.sure, settler.flushed], { discard: true })
+        yield* Effect.timeoutOption(handedBack, lastWritesMillis)
         yield* membership.leave
       }),
     )

@@ -130,6 +130,39 @@ describe("two engines over one store", () => {
   })
 })
 
+describe("an engine that drains", () => {
+  test("hands back what a claim gave it whose answer was lost, and no attempt is used", async () => {
+    const faults: Faults = new Map()
+    const a = await world.start({ jobs: [jobRow("work")], driver: faulty(world.driver, faults) })
+    await world.advance(second)
+    faults.set("claim", "after")
+    const { id } = await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(0)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "running", node: a.engine.node() }])
+    faults.clear()
+    const drained = a.run(a.engine.drain(10 * second))
+    await world.advance(second)
+    await drained
+    expect(await world.driver.get([id])).toMatchObject([{ state: "ready", attempt: 0, node: null }])
+    expect(world.executions).toEqual([])
+  })
+
+  test("does not wait out its grace period for a store that answers no more", async () => {
+    const faults: Faults = new Map([["claim", "before"]])
+    const a = await world.start({ jobs: [jobRow("work")], driver: faulty(world.driver, faults) })
+    await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(0)
+    faults.set("carried", "before")
+    let isDrained = false
+    const drained = a.run(a.engine.drain(3600 * second)).then(() => (isDrained = true))
+    await world.advance(4 * second)
+    expect(isDrained).toBe(false)
+    await world.advance(2 * second)
+    expect(isDrained).toBe(true)
+    await drained
+  })
+})
+
 describe("an engine whose store fails for a while", () => {
   const operations: ReadonlyArray<ReadonlyArray<keyof StoreDriver>> = [
     ["claim"],
