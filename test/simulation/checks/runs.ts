@@ -59,7 +59,7 @@ const ways: Partial<Record<Way, ReadonlyArray<StoreOperation>>> = {
 const lossMax = 5
 
 /** The checks. */
-export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
+export const runChecks = ({ watch, ground, swarm }: Scene): Check => {
   const { table } = ground
   const violated = (invariant: string, run: Run, what: string): void =>
     watch.violated(invariant, `${run.job} ${run.id} ${what}`)
