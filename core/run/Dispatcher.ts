@@ -201,7 +201,9 @@ export const makeDispatcher = (
       empty.closeUnsafe()
       const node = options.node()
       if (!sure.isOpen()) {
-        const lost = (yield* store.carried(node, 1000)).filter((run) => !carried.has(run.id))
+        // An earlier attempt of one of them may be here still, while its outcome is on its way.
+        const isNew = ({ id, token }: Run): boolean => carried.get(id)?.run.token !== token
+        const lost = (yield* store.carried(node, 1000)).filter(isNew)
         yield* startAll(lost)
         sure.openUnsafe()
         return true

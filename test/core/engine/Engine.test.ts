@@ -130,6 +130,34 @@ describe("two engines over one store", () => {
   })
 })
 
+describe("an engine that gets no answers for a while", () => {
+  test("finds the next attempt of a run that it claimed while the last one's outcome was on its way", async () => {
+    const faults: Faults = new Map()
+    let attempts = 0
+    const a = await world.start({
+      jobs: [jobRow("work")],
+      driver: faulty(world.driver, faults),
+      handler: () => {
+        if (++attempts === 1) throw new Error("again")
+        return "done"
+      },
+    })
+    await world.advance(second)
+    faults.set("settle", "after")
+    const { id } = await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(100)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "retrying", token: 1 }])
+    faults.set("claim", "after")
+    await world.advance(1500)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "running", token: 2 }])
+    faults.delete("claim")
+    await world.advance(3 * second)
+    faults.clear()
+    await world.advance(3 * second)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "succeeded", attempt: 2 }])
+  })
+})
+
 describe("an engine that drains", () => {
   test("hands back what a claim gave it whose answer was lost, and no attempt is used", async () => {
     const faults: Faults = new Map()
