@@ -3,10 +3,12 @@
 import { isFinal } from "../../core/domain/Run.ts"
 import { expansionsOf, actOf } from "./Handlers.ts"
 import { type Bug, honest } from "./Bug.ts"
+import { attemptChecks } from "./checks/attempts.ts"
 import type { Check, Scene } from "./checks/Check.ts"
 import { flowChecks } from "./checks/flows.ts"
 import { limitChecks } from "./checks/limits.ts"
 import { livenessChecks } from "./checks/liveness.ts"
+import { requestChecks } from "./checks/requests.ts"
 import { runChecks } from "./checks/runs.ts"
 import { stopChecks } from "./checks/stops.ts"
 import { makeClients } from "./Clients.ts"
@@ -63,12 +65,15 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     isStormy: () => weather.isStormy,
     seats: () => fleet.seats,
   }
+  const requests = requestChecks(scene)
   checks.push(
     runChecks(scene),
     flowChecks(scene),
     livenessChecks(scene),
     stopChecks(scene),
     limitChecks(scene),
+    attemptChecks(scene),
+    requests,
   )
   const expansions = expansionsOf(swarm)
   watch.tell("world", () => JSON.stringify(swarm))
@@ -91,7 +96,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     onStart: () => {},
     onEnd: () => {},
   })
-  const clients = makeClients(world, swarm, ground, watch)
+  const clients = makeClients(world, swarm, ground, watch, requests)
 
   const lane = watchman(world)
   const { random } = world
