@@ -90,6 +90,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
       sent: (seat, operation) => checks.forEach((check) => check.sent?.(seat, operation)),
       assigned: (seat, run) => checks.forEach((check) => check.assigned?.(seat, run)),
       reported: (seat, run) => checks.forEach((check) => check.reported?.(seat, run)),
+      lost: (seat) => checks.forEach((check) => check.lost?.(seat)),
       drains: (seat, engine) => checks.forEach((check) => check.drains?.(seat, engine)),
       drained: (seat) => checks.forEach((check) => check.drained?.(seat)),
     },
