@@ -77,14 +77,15 @@ export const runChecks = ({ watch, ground, swarm }: Scene): Check => {
 
   const checkToken = (call: Call, before: Run, after: Run): void => {
     if (after.token < before.token) violated("I4", after, `has token ${after.token} after ${before.token}`)
-    if (before.state !== "running" || after.state === "running") return
+    // Cancelled by whatever ended its flow run needs no token, and no lease.
+    if (before.state !== "running" || after.state === "running" || after.state === "cancelled") return
     if (call.operation === "reclaim") {
       const until = leases.get(before.node ?? "") ?? 0
       if (until > call.now)
         violated("I3", after, `was taken from ${before.node}, whose lease holds for ${until - call.now} ms`)
       return
     }
-    if (call.operation !== "settle" || after.state === "cancelled") return
+    if (call.operation !== "settle") return
     const settlements = call.args[0] as ReadonlyArray<Settlement>
     if (!settlements.some(({ id, token }) => id === before.id && token === before.token))
       violated("I4", after, `was settled without its token ${before.token}`)
