@@ -203,11 +203,13 @@ export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
     const live = new Set(seats().map(({ engine }) => engine?.node()))
     /** A clock of the store that was stepped back lets due times, and leases of the dead, wait as long. */
     const mayWait = (run: Run): boolean => {
-      if (run.state === "running")
-        return !live.has(run.node ?? "") && (leases.get(run.node ?? "") ?? 0) > ground.now()
-      if (run.state !== "blocked") return Math.max(run.dueAt, run.createdAt) >= ground.now() - overdueMillis
-      const needs = run.needs.flatMap((id) => table.entries.get(id)?.run ?? [])
-      return [...needs.filter(({ state }) => !isFinal(state)), ...(steps.get(run.id) ?? [])].some(mayWait)
+      if (run.state === "blocked") {
+        const needs = run.needs.flatMap((id) => table.entries.get(id)?.run ?? [])
+        return [...needs.filter(({ state }) => !isFinal(state)), ...(steps.get(run.id) ?? [])].some(mayWait)
+      }
+      if (Math.max(run.dueAt, run.createdAt) >= ground.now() - overdueMillis) return true
+      const node = run.node ?? ""
+      return run.state === "running" && !live.has(node) && (leases.get(node) ?? 0) > ground.now()
     }
     for (const run of open) {
       if (mayWait(run)) continue
