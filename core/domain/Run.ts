@@ -76,6 +76,8 @@ export interface Run extends Omit<NewRun, "startWithinMillis"> {
   readonly dueAt: number
   /** Not started before this instant, it expires; `null`: it waits for ever. */
   readonly expiresAt: number | null
+  /** Always 0: `dueAt` says it. */
+  readonly delayMillis: number
   readonly state: RunState
   readonly createdAt: number
   /** Attempts used so far; the running one counts. */
@@ -97,7 +99,7 @@ export interface Run extends Omit<NewRun, "startWithinMillis"> {
   readonly output: string | null
   /** Why the latest attempt failed. */
   readonly error: ErrorInfo | null
-  /** In one sentence, why it ended without running, or waits. */
+  /** In one sentence, why it ended without running, or waits; of several needs that failed it names one. */
   readonly reason: string | null
 }
 

@@ -27,6 +27,7 @@ export const enqueued = ({ startWithinMillis, ...run }: NewRun, waitingFor: numb
     ...run,
     dueAt,
     expiresAt: startWithinMillis === null ? null : dueAt + startWithinMillis,
+    delayMillis: 0,
     state: waitingFor > 0 ? "blocked" : dueAt <= now ? "ready" : "scheduled",
     createdAt: now,
     attempt: 0,
