@@ -172,7 +172,7 @@ export const compileFlows = (tables: Tables) => {
     forget: prepare(sql`with gone as (delete from ${steps} where expansion_id = ${id})
       delete from ${expansions} where id = ${id} returning definition_id`),
     overtime: prepare(sql`select run_id from ${expansions} where deadline_at <= ${at("now", "bigint")}
-      and deadline_at is not null order by run_id limit ${at("limit", "integer")}`),
+      and deadline_at is not null order by deadline_at, id limit ${at("limit", "integer")}`),
     steps: stepsOf(sql``),
     someSteps: stepsOf(sql`and step = any(${places})`),
     putSteps:

@@ -114,22 +114,23 @@ export const compileSchedules = (tables: Tables) => {
       on conflict do nothing returning seq`),
     decided: prepare(sql`select seq, count, run_id from ${occurrences} where schedule_id = ${scheduleId}
       and at = ${instant}`),
-    fill: prepare(sql`update ${occurrences} set run_id = ${at("runId", "text")}, reason = null,
+    fill: prepare(sql`update ${occurrences} set run_id = ${at("runId", "text")}, reason = null, last_at = at,
       decided_at = ${at("decidedAt", "bigint")} where seq = ${at("seq", "bigint")}`),
     // The row of several instants that holds this one is the last that begins at or before it.
-    countOut:
-      prepare(sql`update ${occurrences} set count = count - 1, at = case when at = ${instant} then at + 1 else at end
-      where seq = (select seq from (select seq, last_at, count from ${occurrences}
-          where schedule_id = ${scheduleId} and at <= ${instant} order by at desc limit 1) as last
-        where count > 1 and last_at >= ${instant})`),
+    countOut: prepare(sql`update ${occurrences}
+      set count = count - 1, at = case when at = ${instant} then at + 1 else at end
+      where seq = (select seq from (select seq, last_at from ${occurrences}
+          where schedule_id = ${scheduleId} and at <= ${instant} and count > 1 order by at desc limit 1) as last
+        where last_at >= ${instant})`),
     // No instant is decided before it comes, so the index on instants leads to all that were decided long ago.
     forgetOccurrences:
       prepare(sql`delete from ${occurrences} where seq in (select seq from ${occurrences} as o
       where at < ${before} and decided_at < ${before} and (run_id is null
         or not exists (select 1 from ${runs} as r where r.id = o.run_id))
       order by at limit ${at("limit", "integer")} for update skip locked) returning seq`),
-    // Rows that it named were decided before it was left.
+    // Rows that it named were decided before it was left, so those that are left of them have runs that are there.
     forgetTriggers: prepare(sql`delete from ${triggers} as t where used_at < ${before}
-      and not exists (select 1 from ${schedules} as s where s.trigger_id = t.id)`),
+      and not exists (select 1 from ${schedules} as s where s.trigger_id = t.id)
+      and t.id not in (select trigger_id from ${occurrences} where at < ${before} and trigger_id is not null)`),
   }
 }

@@ -7,7 +7,7 @@ import { storeRun } from "../enqueue.ts"
 import { fireOne } from "../fire.ts"
 import { settleOne } from "../settle.ts"
 import { runAsync, type Sql, wait } from "../Sql.ts"
-import { each, promote } from "../upkeep.ts"
+import { each, promote, promoteAll } from "../upkeep.ts"
 import type { Work } from "../Work.ts"
 import { makeClaim } from "./claim.ts"
 import { makeEnqueue } from "./enqueue.ts"
@@ -57,7 +57,7 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
         const hot = await claim(connection, wish, given())
         fold()
         if (!hot.mend) return hot.value
-        await run((work) => promote(work, batchMax))
+        await run((work) => promoteAll(work, batchMax))
       }
       return []
     },

@@ -1,5 +1,5 @@
 // New runs of a batch, as one statement stores them: the part that enqueue, schedules and steps have in common.
-import type { NewRun } from "../../../core/domain/Run.ts"
+import type { NewRun, Run } from "../../../core/domain/Run.ts"
 import type { Parameter } from "./Connection.ts"
 import type { Tables } from "./schema.ts"
 import { batch, clock, type SQL, sql, type Values } from "./Statement.ts"
@@ -14,6 +14,7 @@ const columns = {
   attempt_max: "integer",
   key: "text",
   expires_at: "bigint",
+  start_within: "bigint",
   schedule_id: "text",
   nominal_at: "bigint",
   chain_id: "text",
@@ -26,14 +27,18 @@ const columns = {
 
 const given = batch(columns, "run.")
 
+/** A run that is asked for, or one that is made of that already: its time to start ends in a while, or at an instant. */
+type AnyRun = Omit<NewRun, "startWithinMillis"> &
+  Partial<Pick<NewRun, "startWithinMillis"> & Pick<Run, "expiresAt">>
+
 /**
  * The values of new runs, for a statement with `storing`; `now` is `null` for the server's clock. `ownerOf` is what the
  * statement's condition may read as `owner`.
  */
-export const newRunValues = (
-  runs: ReadonlyArray<NewRun>,
+export const newRunValues = <R extends AnyRun>(
+  runs: ReadonlyArray<R>,
   now: number | null,
-  ownerOf: (run: NewRun) => string | null = () => null,
+  ownerOf: (run: R) => string | null = () => null,
 ): Values => ({
   ...given.values(
     runs.map((run): Record<keyof typeof columns, Parameter> => ({
@@ -45,7 +50,8 @@ export const newRunValues = (
       delay: run.delayMillis,
       attempt_max: run.attemptMax,
       key: run.key,
-      expires_at: run.expiresAt,
+      expires_at: run.expiresAt ?? null,
+      start_within: run.startWithinMillis ?? null,
       schedule_id: run.scheduleId,
       nominal_at: run.nominalAt,
       chain_id: run.chainId,
@@ -66,15 +72,17 @@ export const newRunValues = (
 export const storing = (tables: Tables, which: SQL = sql`true`, onConflict = false): SQL => {
   const { runs, live, keys } = tables
   return sql`clock as materialized (select ${clock} as now),
-    fresh as materialized (select given.*, coalesce(given.due_at, clock.now + given.delay) as starts_at, clock.now
-      from ${given.given}, clock),
+    fresh as materialized (select given.*, start.at as starts_at,
+        coalesce(given.expires_at, start.at + given.start_within) as expiring_at, clock.now
+      from ${given.given} cross join clock
+        cross join lateral (select coalesce(given.due_at, clock.now + given.delay) as at) as start),
     taken as (insert into ${keys} (job, key, run_id)
       select job, key, id from fresh where key is not null and ${which}
         and (select r.id from ${runs} as r where r.id = fresh.id limit 1) is null order by place
       on conflict do nothing returning run_id),
     stored as (insert into ${runs} (id, job, queue, priority, due_at, created_at, attempt_max, key, expires_at, schedule_id,
         nominal_at, chain_id, replay_of, parent_id, step, input)
-      select id, job, queue, priority, starts_at, now, attempt_max, key, expires_at, schedule_id, nominal_at, chain_id,
+      select id, job, queue, priority, starts_at, now, attempt_max, key, expiring_at, schedule_id, nominal_at, chain_id,
         replay_of, parent_id, step, input
       from fresh where ${which} and (key is null or id in (select run_id from taken)) order by place
       ${sql.raw(onConflict ? "on conflict (id) do nothing" : "")}
