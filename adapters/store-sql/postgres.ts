@@ -19,6 +19,7 @@ import { checkSchema } from "./postgres/schemaName.ts"
 import { openSession } from "./postgres/Session.ts"
 
 export type { ConnectOptions } from "./postgres/connect.ts"
+export { layerPostgresNotifier, type NotifierOptions } from "./postgres/notifier.ts"
 export { migrationText } from "./postgres/migrate.ts"
 
 /** How to open a PostgreSQL store. */
