@@ -188,12 +188,13 @@ export class Fleet {
       ground.lane,
       makeFaults(swarm, weather, seat.link, world.random, watch),
     )
+    const executor = swarm.remote ? remote(hands, () => this.worker()) : inProcess(hands)
     watch.tell(seat.name, () => `starts, life ${life}`)
     seat.stop = live({
       lane,
       swarm: bug.swarm?.(swarm) ?? swarm,
       store: bug.store?.(store, { lane, ground, world }) ?? store,
-      executor: swarm.remote ? remote(hands, () => this.worker()) : inProcess(hands),
+      executor: bug.executor?.(executor, lane) ?? executor,
       notifier: this.#hints.of(lane),
       schedules: this.#options.schedules(),
       onEvent: (event) => {

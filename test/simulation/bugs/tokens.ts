@@ -1,0 +1,85 @@
+// Bugs about who may change a run: tokens, leases and the clock that leases go by.
+import * as Effect from "effect/Effect"
+import type { Lane } from "../World.ts"
+import { around, atOnce, type Planted } from "./Planted.ts"
+
+/** A late outcome of an attempt that was lost ends the attempt after it. */
+export const noTokenCheck: Planted = {
+  name: "settle does not check the token",
+  breaks: ["I4"],
+  make: () => ({
+    driver: (honest, { table }) => ({
+      ...honest,
+      settle: (settlements) =>
+        honest.settle(
+          settlements.map((each) => ({ ...each, token: table.entries.get(each.id)?.run.token ?? each.token })),
+        ),
+    }),
+  }),
+}
+
+/** A node whose clock is ahead takes the runs of nodes that live. */
+export const nodeLocalClock: Planted = {
+  name: "reclaim goes by the clock of the asking node",
+  breaks: ["I3"],
+  make: () => {
+    const asking = new Map<unknown, Lane>()
+    return {
+      store: (honest, { lane }) =>
+        around(honest, "reclaim", (call, [self]) => {
+          asking.set(self, lane)
+          return call
+        }),
+      driver: (honest, { lane }) => ({
+        ...honest,
+        reclaim: (self, limit) => {
+          const { skew } = lane
+          lane.skew = asking.get(self)?.skew ?? skew
+          const taken = honest.reclaim(self, limit)
+          lane.skew = skew
+          return taken
+        },
+      }),
+    }
+  },
+}
+
+/** The node goes on as if its lease held, after its runs were given to others. */
+export const renewedAfterExpiry: Planted = {
+  name: "renew answers true for a lease that is gone",
+  breaks: ["I3"],
+  make: () => ({
+    driver: (honest) => ({
+      ...honest,
+      renew: (node, leaseMillis) => atOnce(honest.renew(node, leaseMillis)) || true,
+    }),
+  }),
+}
+
+/** A drain releases what its handlers carry, and not what was claimed while it began. */
+export const forgottenOnDrain: Planted = {
+  name: "drain forgets runs that were claimed and not started",
+  breaks: ["I13"],
+  swarm: { drainMillis: 5000, slow: 0.3, slowMaxMillis: 2000 },
+  make: () => {
+    const started = new Set<string>()
+    return {
+      executor: (honest) => ({
+        ...honest,
+        start: (assignment, done) => {
+          started.add(`${assignment.run.id} ${assignment.run.token}`)
+          return honest.start(assignment, done)
+        },
+      }),
+      store: (honest) =>
+        around(honest, "settle", (call, [settlements]) => {
+          const all = settlements as ReadonlyArray<{ id: string; token: number; kind: string }>
+          const isForgotten = all.every(
+            ({ id, token, kind }) => kind === "released" && !started.has(`${id} ${token}`),
+          )
+          const answers = all.map(({ id }) => ({ id, result: "settled", state: "ready", dueAt: 0 }))
+          return isForgotten ? Effect.succeed(answers as never) : call
+        }),
+    }
+  },
+}
