@@ -81,7 +81,8 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
   const checkToken = (call: Call, before: Run, after: Run): void => {
     if (after.token < before.token) violated("I4", after, `has token ${after.token} after ${before.token}`)
     if (before.state !== "running" || after.state === "running") return
-    if (call.operation === "reclaim") {
+    // The siblings of a lost step may be called off with it, wherever they run.
+    if (call.operation === "reclaim" && after.state !== "cancelled") {
       const until = leases.get(before.node ?? "") ?? 0
       if (until > call.now)
         violated("I3", after, `was taken from ${before.node}, whose lease holds for ${until - call.now} ms`)
