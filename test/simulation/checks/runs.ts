@@ -5,6 +5,7 @@ import { isFinal, type Run, type RunState } from "../../../core/domain/Run.ts"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
 import type { StoreOperation } from "../../../core/ports/Store.ts"
 import type { Call, Change } from "../Ground.ts"
+import { outputOf } from "../Handlers.ts"
 import type { Check, Scene } from "./Check.ts"
 
 type Way = `${RunState | "none"} ${RunState}`
@@ -66,6 +67,8 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
   /** Leases by node, as the store was asked to keep them. */
   const leases = new Map<string, number>()
   const keys = new Map<string, string>()
+  const replays = new Map<string, string>()
+  const steps = new Map<string, string>()
   const carried = new Map<string, number>()
   /** Claims less those that were given back. */
   const used = new Map<string, number>()
@@ -89,6 +92,8 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
       return
     }
     if (call.operation !== "settle" || after.state === "cancelled") return
+    if (after.state === "succeeded" && after.output !== outputOf(before))
+      violated("I4", after, `succeeded under token ${before.token} with what another attempt gave`)
     const settlements = call.args[0] as ReadonlyArray<Settlement>
     if (!settlements.some(({ id, token }) => id === before.id && token === before.token))
       violated("I4", after, `was settled without its token ${before.token}`)
@@ -96,6 +101,8 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
 
   const checkClaim = (call: Call, before: Run, after: Run): void => {
     if (before.dueAt > call.now) violated("I9", after, `was claimed ${before.dueAt - call.now} ms early`)
+    if (before.expiresAt !== null && before.expiresAt <= call.now)
+      violated("I9", after, `was claimed ${call.now - before.expiresAt} ms after its time to start had passed`)
     if (after.token <= before.token) violated("I4", after, "was claimed without a new token")
     if (after.waitingFor > 0 && after.parentId === null && after.needs.length > 0)
       violated("I6", after, `was claimed while it waits for ${after.waitingFor} runs`)
@@ -127,6 +134,24 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
       violated("I11", after, `has the key of ${holder}, which has not ended`)
     if (!isFinal(after.state)) keys.set(name, after.id)
     else if (holder === after.id) keys.delete(name)
+  }
+
+  // A letter is replayed once; re-runs of a flow run that ended well have no letter.
+  const checkReplay = ({ operation }: Call, after: Run): void => {
+    if (operation !== "replay" || after.replayOf === null) return
+    const known = replays.get(after.replayOf)
+    if (known !== undefined) violated("I8", after, `replays ${after.replayOf}, as ${known} does`)
+    replays.set(after.replayOf, after.id)
+  }
+
+  // A step has one run at a time: the next round begins when that of the last one has ended.
+  const checkStep = (after: Run): void => {
+    const name = `${after.parentId} ${after.step}`
+    const known = steps.get(name)
+    const state = known === undefined ? undefined : table.entries.get(known)?.run.state
+    if (known !== undefined && state !== undefined && !isFinal(state))
+      violated("I6", after, `is a second run of step ${after.step} of ${after.parentId}: ${known} is ${state}`)
+    steps.set(name, after.id)
   }
 
   const count = (before: Run | null, after: Run): void => {
@@ -212,6 +237,8 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
         checkWay(call, change)
         checkCarried(before, after)
         checkKey(before, after)
+        if (before === null) checkReplay(call, after)
+        if (before === null && after.parentId !== null) checkStep(after)
         count(before, after)
         if (before !== null) checkToken(call, before, after)
         if (before !== null && before.state !== "running" && after.state === "running")
