@@ -26,6 +26,20 @@ export const hunt = (bug: Planted): Hunt => {
   return { bug, seeds: seedMax, violation: null, others: [...others] }
 }
 
+const cleanSeeds = new Map<string, number>()
+
+/** What is broken without the bug, in the same seeds of the same swarm: it must be nothing. */
+export const withoutBug = ({ bug, seeds }: Hunt): ReadonlyArray<string> => {
+  const swarm = JSON.stringify(bug.swarm ?? {})
+  for (let seed = (cleanSeeds.get(swarm) ?? 0) + 1; seed <= seeds; seed++) {
+    const { violations } = simulate(seed, { swarm: bug.swarm ?? {} })
+    if (violations.length > 0)
+      return violations.map(({ invariant, what }) => `seed ${seed}: ${invariant} ${what}`)
+    cleanSeeds.set(swarm, seed)
+  }
+  return []
+}
+
 /** What to print of hunts: one line each. */
 export const toldOf = (hunts: ReadonlyArray<Hunt>): string =>
   hunts

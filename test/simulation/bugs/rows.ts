@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type { DeadLetter } from "../../../core/domain/DeadLetter.ts"
 import * as Transition from "../../../core/domain/Transition.ts"
 import type { ErrorInfo, Run } from "../../../core/domain/Run.ts"
+import { Heap } from "../../../adapters/store-memory/Heap.ts"
 import type { Entry } from "../../../adapters/store-memory/RunTable.ts"
 import { StoreInfo } from "../../../core/ports/Store.ts"
 import { WatchedRuns } from "../Ground.ts"
@@ -18,7 +19,12 @@ export const noAttemptCap: Planted = {
     class Uncapped extends WatchedRuns {
       override put(entry: Entry, next: Run, now: number, error: ErrorInfo | null = null): void {
         const isCapped = isReclaiming && next.state === "dead" && entry.run.startAcknowledged
-        super.put(entry, isCapped ? { ...next, state: "retrying", endedAt: null, dueAt: now } : next, now, error)
+        super.put(
+          entry,
+          isCapped ? { ...next, state: "retrying", endedAt: null, dueAt: now } : next,
+          now,
+          error,
+        )
       }
     }
     return {
@@ -154,5 +160,59 @@ export const cancelIgnored: Planted = {
         return ids.map((id) => answers.get(id) ?? { id, result: "cancelled" as const })
       },
     }),
+  }),
+}
+
+/** A late success counts after all, though the run was cancelled while it was under way. */
+export const cancelUndone: Planted = {
+  name: "a success ends a run that was cancelled",
+  breaks: ["I7"],
+  make: () => ({
+    driver: (honest, { table }) => ({
+      ...honest,
+      settle: (settlements) => {
+        const answers = honest.settle(settlements)
+        for (const { id, token, kind } of settlements) {
+          const entry = table.entries.get(id)
+          if (entry?.run.state !== "cancelled" || entry.run.token !== token || kind !== "succeeded") continue
+          table.put(entry, { ...entry.run, state: "succeeded", reason: null }, atOnce(honest.now()))
+        }
+        return answers
+      },
+    }),
+  }),
+}
+
+/** Two people press the button, and the work is done twice. */
+export const replayedTwice: Planted = {
+  name: "a letter is replayed again when it was replayed before",
+  breaks: ["I8"],
+  make: () => ({
+    driver: (honest, { table }) => ({
+      ...honest,
+      replay: (runIds, newIds) => {
+        for (const id of runIds) {
+          const letter = table.letters.get(id)
+          if (letter !== undefined) table.letters.set(id, { ...letter, replayedBy: null })
+        }
+        return honest.replay(runIds, newIds)
+      },
+    }),
+  }),
+}
+
+/** A run that waited too long for a slot starts all the same. */
+export const expiryIgnored: Planted = {
+  name: "a ready run does not expire",
+  breaks: ["I9"],
+  make: () => ({
+    table: () =>
+      new (class extends WatchedRuns {
+        override readonly expiring = new (class extends Heap<Entry> {
+          override get top(): undefined {
+            return undefined
+          }
+        })(() => false, "expiryPlace")
+      })(),
   }),
 }

@@ -1,5 +1,6 @@
 // Bugs about who may change a run: tokens, leases and the clock that leases go by.
 import * as Effect from "effect/Effect"
+import type { Outcome } from "../../../core/domain/Outcome.ts"
 import type { Lane } from "../World.ts"
 import { around, atOnce, type Planted } from "./Planted.ts"
 
@@ -12,7 +13,10 @@ export const noTokenCheck: Planted = {
       ...honest,
       settle: (settlements) =>
         honest.settle(
-          settlements.map((each) => ({ ...each, token: table.entries.get(each.id)?.run.token ?? each.token })),
+          settlements.map((each) => ({
+            ...each,
+            token: table.entries.get(each.id)?.run.token ?? each.token,
+          })),
         ),
     }),
   }),
@@ -54,6 +58,32 @@ export const renewedAfterExpiry: Planted = {
       renew: (node, leaseMillis) => atOnce(honest.renew(node, leaseMillis)) || true,
     }),
   }),
+}
+
+/** What an attempt that was lost gives in the end counts for the one that runs now. */
+export const byRunNotAttempt: Planted = {
+  name: "an executor knows attempts by the run's id alone",
+  breaks: ["I4"],
+  make: () => {
+    const latest = new Map<string, (outcome: Outcome) => void>()
+    return {
+      executor: (honest) => ({
+        ...honest,
+        start: (assignment, done) => {
+          const { id } = assignment.run
+          latest.set(id, done)
+          return honest.start(assignment, (outcome) => (latest.get(id) ?? done)(outcome))
+        },
+      }),
+    }
+  },
+}
+
+/** The runs of a claim whose answer was lost stay with a node that does not know of them. */
+export const claimNotLookedFor: Planted = {
+  name: "a node does not look for the runs of a claim that failed",
+  breaks: ["I10"],
+  make: () => ({ driver: (honest) => ({ ...honest, carried: () => [] }) }),
 }
 
 /** A drain releases what its handlers carry, and not what was claimed while it began. */

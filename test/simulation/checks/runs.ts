@@ -102,7 +102,11 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
   const checkClaim = (call: Call, before: Run, after: Run): void => {
     if (before.dueAt > call.now) violated("I9", after, `was claimed ${before.dueAt - call.now} ms early`)
     if (before.expiresAt !== null && before.expiresAt <= call.now)
-      violated("I9", after, `was claimed ${call.now - before.expiresAt} ms after its time to start had passed`)
+      violated(
+        "I9",
+        after,
+        `was claimed ${call.now - before.expiresAt} ms after its time to start had passed`,
+      )
     if (after.token <= before.token) violated("I4", after, "was claimed without a new token")
     if (after.waitingFor > 0 && after.parentId === null && after.needs.length > 0)
       violated("I6", after, `was claimed while it waits for ${after.waitingFor} runs`)
@@ -150,7 +154,11 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
     const known = steps.get(name)
     const state = known === undefined ? undefined : table.entries.get(known)?.run.state
     if (known !== undefined && state !== undefined && !isFinal(state))
-      violated("I6", after, `is a second run of step ${after.step} of ${after.parentId}: ${known} is ${state}`)
+      violated(
+        "I6",
+        after,
+        `is a second run of step ${after.step} of ${after.parentId}: ${known} is ${state}`,
+      )
     steps.set(name, after.id)
   }
 
