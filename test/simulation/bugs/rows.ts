@@ -55,6 +55,41 @@ export const noAttemptCap: Planted = {
   },
 }
 
+/** A run whose start is known to have happened is lost for free. */
+export const lossForFree: Planted = {
+  name: "a loss after the start uses no attempt",
+  breaks: ["I5"],
+  make: () => ({
+    table: () =>
+      new (class extends WatchedRuns {
+        override put(entry: Entry, next: Run, now: number, error: ErrorInfo | null = null): void {
+          const isLost = error?.kind === "lost" && next.state === "retrying"
+          super.put(entry, isLost ? { ...next, attempt: next.attempt - 1 } : next, now, error)
+        }
+      })(),
+  }),
+}
+
+/** A program that got no answer asks again, and its run begins anew. */
+export const enqueuedAgain: Planted = {
+  name: "an id that is enqueued again is stored again",
+  breaks: ["I4", "I7"],
+  make: () => ({
+    driver: (honest, { table }) => ({
+      ...honest,
+      enqueue: (runs) => {
+        const answers = atOnce(honest.enqueue(runs))
+        for (const [place, { result, id }] of answers.entries()) {
+          const run = runs[place]
+          if (result === "created" || run === undefined || id !== run.id) continue
+          table.insert(Transition.enqueued(run, 0, atOnce(honest.now())))
+        }
+        return answers
+      },
+    }),
+  }),
+}
+
 /** A claim rounds up to the next second. */
 export const early: Planted = {
   name: "claim takes what is due within a second",

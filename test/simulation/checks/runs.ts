@@ -89,6 +89,14 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
       const until = leases.get(before.node ?? "") ?? 0
       if (until > call.now)
         violated("I3", after, `was taken from ${before.node}, whose lease holds for ${until - call.now} ms`)
+      const isUsed = after.attempt === before.attempt
+      const losses = before.losses + (before.startAcknowledged ? 0 : 1)
+      if (after.losses !== losses || (before.startAcknowledged && !isUsed))
+        violated(
+          "I5",
+          after,
+          `was lost at attempt ${before.attempt}, and is at ${after.attempt} with ${after.losses} losses`,
+        )
       return
     }
     if (call.operation !== "settle" || after.state === "cancelled") return
