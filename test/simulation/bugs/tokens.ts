@@ -1,6 +1,7 @@
 // Bugs about who may change a run: tokens, leases and the clock that leases go by.
 import * as Effect from "effect/Effect"
-import type { Outcome } from "../../../core/domain/Outcome.ts"
+import type { Run } from "../../../core/domain/Run.ts"
+import type { Outcome, Settled } from "../../../core/domain/Outcome.ts"
 import type { Lane } from "../World.ts"
 import { around, atOnce, type Planted } from "./Planted.ts"
 
@@ -84,6 +85,53 @@ export const claimNotLookedFor: Planted = {
   name: "a node does not look for the runs of a claim that failed",
   breaks: ["I10"],
   make: () => ({ driver: (honest) => ({ ...honest, carried: () => [] }) }),
+}
+
+const answering = (name: string, from: Settled["result"], to: Settled["result"]): Planted => ({
+  name,
+  breaks: ["I4"],
+  make: () => ({
+    driver: (honest, { table }) => ({
+      ...honest,
+      settle: (settlements) => {
+        const isRepeated = settlements.map(({ id }) => table.entries.get(id)?.run.state !== "running")
+        return atOnce(honest.settle(settlements)).map((answer, place) =>
+          answer.result === from && isRepeated[place] === true ? { ...answer, result: to } : answer,
+        )
+      },
+    }),
+  }),
+})
+
+/** The loser is not told: its handler's work counts nowhere, and it reports success. */
+export const loserNotTold = answering("a stale outcome is told to be settled", "stale", "settled")
+
+/** Who asks again after a lost answer is told that somebody else has the run. */
+export const repeatToldStale = answering(
+  "an outcome that comes again is told to be stale",
+  "settled",
+  "stale",
+)
+
+/** Two nodes start one run. */
+export const givenTwice: Planted = {
+  name: "a claim gives a run that another node has just got",
+  breaks: ["I3"],
+  make: () => {
+    let last: Run | undefined
+    return {
+      driver: (honest) => ({
+        ...honest,
+        claim: (wish) => {
+          const taken = atOnce(honest.claim(wish))
+          const again =
+            last !== undefined && last.node !== wish.node && taken.length < wish.limit ? [last] : []
+          last = taken[0]
+          return [...taken, ...again]
+        },
+      }),
+    }
+  },
 }
 
 /** A drain releases what its handlers carry, and not what was claimed while it began. */
