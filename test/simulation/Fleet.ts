@@ -72,7 +72,7 @@ export class Fleet {
       name: `node${place}`,
       lane: world.lane(`node${place}`),
       engine: null,
-      link: { cut: null, troubles: 0 },
+      link: { cut: null },
       isDraining: false,
       stop: () => {},
     }))
@@ -100,7 +100,6 @@ export class Fleet {
     watch.counters.freezes++
     watch.tell(seat.name, () => `FREEZES for ${millis} ms`)
     lane.freeze()
-    seat.link.troubles++
     world.after(watchman(world), millis, () => {
       watch.tell(seat.name, () => "thaws")
       lane.thaw()
@@ -109,21 +108,16 @@ export class Fleet {
 
   /** Asks a node to stop, and starts the next life when it has. */
   drain(seat: Seat): void {
-    const { watch, world, bug, ground } = this.#options
-    const { engine, lane, link } = seat
+    const { watch, world, bug } = this.#options
+    const { engine, lane } = seat
     if (engine === null || seat.isDraining) return
     watch.counters.drains++
     watch.tell(seat.name, () => "begins to drain")
     seat.isDraining = true
     seat.engine = null
-    const [node, { troubles }] = [engine.node(), link]
     const drain = bug.drain?.(engine, graceMillis) ?? engine.drain(graceMillis)
     Effect.runForkWith(lane.context)(drain).addObserver(() => {
       watch.tell(seat.name, () => "has drained")
-      const left = ground.table.running.get(node)?.size ?? 0
-      // Where the store did not answer in time, others take what is left: the lease has ended.
-      if (left > 0 && link.troubles === troubles && engine.node() === node)
-        watch.violated("I13", `${seat.name} has drained, and ${left} runs are left with it`)
       seat.stop()
     })
     const begun = world.elapsed

@@ -22,8 +22,6 @@ export interface Weather {
 export interface Link {
   /** `requests`: nothing arrives; `answers`: all is done, and no answer comes. */
   cut: "requests" | "answers" | null
-  /** Calls that failed or took long, and times that the node stood still. */
-  troubles: number
 }
 
 const reads: ReadonlySet<string> = new Set<StoreOperation>([
@@ -45,9 +43,6 @@ const reads: ReadonlySet<string> = new Set<StoreOperation>([
   "now",
 ])
 
-// A node gets on with calls that take no longer than this.
-const longMillis = 500
-
 // How long a client waits for an answer that does not come.
 const timeoutMillis = 3000
 
@@ -56,8 +51,6 @@ export const makeFaults =
   (swarm: Swarm, weather: Weather, link: Link, random: Random, { counters }: Watch) =>
   (operation: StoreOperation): Fault | null => {
     const fault = choose(operation)
-    const millis = (fault?.delayMillis ?? 0) + (fault?.answerMillis ?? 0)
-    if (fault?.fails !== undefined || millis > longMillis) link.troubles++
     if (fault?.fails === "before") counters.failedBefore++
     if (fault?.fails === "after" && !reads.has(operation)) counters.ambiguous++
     return fault
