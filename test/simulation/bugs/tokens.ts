@@ -138,7 +138,7 @@ export const givenTwice: Planted = {
 export const forgottenOnDrain: Planted = {
   name: "drain forgets runs that were claimed and not started",
   breaks: ["I13"],
-  swarm: { drainMillis: 5000, slow: 0.3, slowMaxMillis: 2000 },
+  swarm: { drainMillis: 3000, slow: 0.5, slowMaxMillis: 200 },
   make: () => {
     const started = new Set<string>()
     return {
