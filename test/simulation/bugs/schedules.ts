@@ -1,9 +1,10 @@
-// Bugs about schedules and their ledger.
-import * as Effect from "effect/Effect"
+// Bugs about schedules and their ledger: what the store lets through, and what planners make of what they read.
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import { planEnqueue } from "../../../adapters/store-memory/enqueue.ts"
-import { ScheduleStore } from "../../../core/ports/Store.ts"
+import type { RunTable } from "../../../adapters/store-memory/RunTable.ts"
 import type { DueSchedule } from "../../../core/domain/Schedule.ts"
+import { ScheduleStore } from "../../../core/ports/Store.ts"
 import { atOnce, type Planted } from "./Planted.ts"
 
 /** Two planners decide the same instant, and both store their run. */
@@ -44,54 +45,44 @@ export const cursorOutsideFire: Planted = {
   }),
 }
 
-/** What the planner is told of a schedule is not how it is. */
-const misread = (name: string, how: (schedule: DueSchedule) => Partial<DueSchedule>): Planted => ({
+/** A planner that makes something else of a due schedule than what the store says. */
+const misread = (
+  name: string,
+  how: (schedule: DueSchedule, runs: RunTable) => Partial<DueSchedule> | null,
+): Planted => ({
   name,
   breaks: ["I2"],
   make: () => ({
-    driver: (honest) => ({
-      ...honest,
-      dueSchedules: (limit) =>
-        atOnce(honest.dueSchedules(limit)).map((schedule) => ({ ...schedule, ...how(schedule) })),
-    }),
+    store: (honest, { ground: { table } }) => {
+      const schedules = Context.get(honest, ScheduleStore)
+      return Context.add(honest, ScheduleStore, {
+        ...schedules,
+        dueSchedules: (limit) =>
+          Effect.map(schedules.dueSchedules(limit), (due) =>
+            due.map((schedule) => ({ ...schedule, ...how(schedule, table) })),
+          ),
+      })
+    },
   }),
 })
 
 /** The oldest instant that may be caught up is not. */
 export const catchUpOffByOne = misread("catching up with all takes one instant less", ({ catchUp }) =>
-  catchUp?.mode === "all" ? { catchUp: { ...catchUp, max: Math.max(1, (catchUp.max ?? 100) - 1) } } : {},
+  catchUp?.mode === "all" ? { catchUp: { ...catchUp, max: Math.max(1, (catchUp.max ?? 100) - 1) } } : null,
 )
 
 /** A second run starts while the first one waits for its next attempt. */
-export const overlapWithRetry: Planted = {
-  name: "a last run that retries does not count as alive",
-  breaks: ["I2"],
-  make: () => ({
-    driver: (honest, { table }) => ({
-      ...honest,
-      dueSchedules: (limit) =>
-        atOnce(honest.dueSchedules(limit)).map((schedule) => {
-          const isRetrying = table.entries.get(schedule.lastRunId ?? "")?.run.state === "retrying"
-          return isRetrying ? { ...schedule, lastRunAlive: false } : schedule
-        }),
-    }),
-  }),
-}
+export const overlapWithRetry = misread(
+  "a last run that retries does not count as alive",
+  ({ lastRunId }, { entries }) =>
+    entries.get(lastRunId ?? "")?.run.state === "retrying" ? { lastRunAlive: false } : null,
+)
 
 /** The next run comes too soon by the time that the last one took. */
-export const delayFromStart: Planted = {
-  name: "a fixed delay counts from the start of the last run",
-  breaks: ["I2"],
-  make: () => ({
-    driver: (honest, { table }) => ({
-      ...honest,
-      dueSchedules: (limit) =>
-        atOnce(honest.dueSchedules(limit)).map((schedule) => {
-          const last = table.entries.get(schedule.lastRunId ?? "")?.run
-          return schedule.lastRunEndedAt === null || last === undefined
-            ? schedule
-            : { ...schedule, lastRunEndedAt: last.startedAt ?? last.createdAt }
-        }),
-    }),
-  }),
-}
+export const delayFromStart = misread(
+  "a fixed delay counts from the start of the last run",
+  ({ lastRunId, lastRunEndedAt }, { entries }) => {
+    const last = entries.get(lastRunId ?? "")?.run
+    return lastRunEndedAt === null || last === undefined ? null : { lastRunEndedAt: last.createdAt }
+  },
+)
