@@ -51,10 +51,13 @@ export const promoteCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const runs = yield* RunStore
       const clock = yield* ContractClock
-      const expiresAt = clock.now() + 100
-      yield* enqueue(newRun(1, { expiresAt, priority: 1 }), newRun(2, { expiresAt, delayMillis: 9_000 }))
+      const startWithinMillis = 100
+      yield* enqueue(newRun(1, { startWithinMillis }))
       yield* settle(failing(yield* claimOne(), 9_000))
-      yield* enqueue(newRun(3, { expiresAt }))
+      yield* enqueue(newRun(2, { startWithinMillis }))
+      const { id, token } = yield* claimOne()
+      yield* settle({ id, token, kind: "snoozed", delayMillis: 9_000 })
+      yield* enqueue(newRun(3, { startWithinMillis }))
       clock.advance(100)
       yield* expectSame("expired", yield* runs.promote(10), 3)
       for (const n of [1, 2, 3]) {

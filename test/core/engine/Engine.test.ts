@@ -130,6 +130,67 @@ describe("two engines over one store", () => {
   })
 })
 
+describe("an engine that gets no answers for a while", () => {
+  test("finds the next attempt of a run that it claimed while the last one's outcome was on its way", async () => {
+    const faults: Faults = new Map()
+    let attempts = 0
+    const a = await world.start({
+      jobs: [jobRow("work")],
+      driver: faulty(world.driver, faults),
+      handler: () => {
+        if (++attempts === 1) throw new Error("again")
+        return "done"
+      },
+    })
+    await world.advance(second)
+    faults.set("settle", "after")
+    const { id } = await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(100)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "retrying", token: 1 }])
+    faults.set("claim", "after")
+    await world.advance(1500)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "running", token: 2 }])
+    faults.delete("claim")
+    await world.advance(3 * second)
+    faults.clear()
+    await world.advance(3 * second)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "succeeded", attempt: 2 }])
+  })
+})
+
+describe("an engine that drains", () => {
+  test("hands back what a claim gave it whose answer was lost, and no attempt is used", async () => {
+    const faults: Faults = new Map()
+    const a = await world.start({ jobs: [jobRow("work")], driver: faulty(world.driver, faults) })
+    await world.advance(second)
+    faults.set("claim", "after")
+    const { id } = await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(0)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "running", node: a.engine.node() }])
+    faults.clear()
+    const drained = a.run(a.engine.drain(10 * second))
+    await world.advance(second)
+    await drained
+    expect(await world.driver.get([id])).toMatchObject([{ state: "ready", attempt: 0, node: null }])
+    expect(world.executions).toEqual([])
+  })
+
+  test("does not wait out its grace period for a store that answers no more", async () => {
+    const faults: Faults = new Map([["claim", "before"]])
+    const a = await world.start({ jobs: [jobRow("work")], driver: faulty(world.driver, faults) })
+    await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(0)
+    faults.set("carried", "before")
+    let isDrained = false
+    const drained = a.run(a.engine.drain(3600 * second)).then(() => (isDrained = true))
+    await world.advance(4 * second)
+    expect(isDrained).toBe(false)
+    await world.advance(2 * second)
+    expect(isDrained).toBe(true)
+    await drained
+  })
+})
+
 describe("an engine whose store fails for a while", () => {
   const operations: ReadonlyArray<ReadonlyArray<keyof StoreDriver>> = [
     ["claim"],

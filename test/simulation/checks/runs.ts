@@ -61,7 +61,7 @@ const ways: Partial<Record<Way, ReadonlyArray<StoreOperation>>> = {
 const lossMax = 5
 
 /** The checks. */
-export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
+export const runChecks = ({ watch, ground, swarm }: Scene): Check => {
   const { table } = ground
   const violated = (invariant: string, run: Run, what: string): void =>
     watch.violated(invariant, `${run.job} ${run.id} ${what}`)
@@ -71,7 +71,6 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
   /** The token of the last outcome that a run took. */
   const settled = new Map<string, number>()
   const replays = new Map<string, string>()
-  const steps = new Map<string, string>()
   const carried = new Map<string, number>()
   /** Claims less those that were given back. */
   const used = new Map<string, number>()
@@ -157,20 +156,6 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
     const known = replays.get(after.replayOf)
     if (known !== undefined) violated("I8", after, `replays ${after.replayOf}, as ${known} does`)
     replays.set(after.replayOf, after.id)
-  }
-
-  // A step has one run at a time: the next round begins when that of the last one has ended.
-  const checkStep = (after: Run): void => {
-    const name = `${after.parentId} ${after.step}`
-    const known = steps.get(name)
-    const state = known === undefined ? undefined : table.entries.get(known)?.run.state
-    if (known !== undefined && state !== undefined && !isFinal(state))
-      violated(
-        "I6",
-        after,
-        `is a second run of step ${after.step} of ${after.parentId}: ${known} is ${state}`,
-      )
-    steps.set(name, after.id)
   }
 
   const count = (before: Run | null, after: Run): void => {
@@ -276,7 +261,6 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
         checkCarried(before, after)
         checkKey(before, after)
         if (before === null) checkReplay(call, after)
-        if (before === null && after.parentId !== null) checkStep(after)
         count(before, after)
         if (before !== null) checkToken(call, before, after)
         if (before !== null && before.state !== "running" && after.state === "running")
