@@ -39,6 +39,8 @@ export interface Hears {
   /** An engine gives an attempt to its executor, and hears how it ended. */
   readonly assigned: (seat: Seat, run: Run) => void
   readonly reported: (seat: Seat, run: Run) => void
+  /** An engine lets go of all that it carries, as its lease is lost. */
+  readonly lost: (seat: Seat) => void
   readonly drains: (seat: Seat, engine: EngineService) => void
   readonly drained: (seat: Seat) => void
 }
@@ -241,7 +243,9 @@ export class Fleet {
         if (event.kind === "trouble" && event.doing.includes("begins anew"))
           watch.violated("I14", `${seat.name}: a loop broke: ${event.error}`)
         if (event.kind === "trouble") watch.tell(seat.name, () => `could not ${event.doing}: ${event.error}`)
-        if (event.kind === "leaseLost") watch.tell(seat.name, () => `lost the lease of ${event.node}`)
+        if (event.kind !== "leaseLost") return
+        watch.tell(seat.name, () => `lost the lease of ${event.node}`)
+        hears.lost(seat)
       },
       onReady: (engine) => {
         watch.tell(seat.name, () => `is up as ${engine.node()}`)

@@ -3,10 +3,12 @@
 import { isFinal } from "../../core/domain/Run.ts"
 import { expansionsOf, actOf } from "./Handlers.ts"
 import { type Bug, honest } from "./Bug.ts"
+import { attemptChecks } from "./checks/attempts.ts"
 import type { Check, Scene } from "./checks/Check.ts"
 import { flowChecks } from "./checks/flows.ts"
 import { limitChecks } from "./checks/limits.ts"
 import { livenessChecks } from "./checks/liveness.ts"
+import { requestChecks } from "./checks/requests.ts"
 import { runChecks } from "./checks/runs.ts"
 import { stopChecks } from "./checks/stops.ts"
 import { makeClients } from "./Clients.ts"
@@ -63,12 +65,15 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     isStormy: () => weather.isStormy,
     seats: () => fleet.seats,
   }
+  const requests = requestChecks(scene)
   checks.push(
     runChecks(scene),
     flowChecks(scene),
     livenessChecks(scene),
     stopChecks(scene),
     limitChecks(scene),
+    attemptChecks(scene),
+    requests,
   )
   const expansions = expansionsOf(swarm)
   watch.tell("world", () => JSON.stringify(swarm))
@@ -85,13 +90,14 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
       sent: (seat, operation) => checks.forEach((check) => check.sent?.(seat, operation)),
       assigned: (seat, run) => checks.forEach((check) => check.assigned?.(seat, run)),
       reported: (seat, run) => checks.forEach((check) => check.reported?.(seat, run)),
+      lost: (seat) => checks.forEach((check) => check.lost?.(seat)),
       drains: (seat, engine) => checks.forEach((check) => check.drains?.(seat, engine)),
       drained: (seat) => checks.forEach((check) => check.drained?.(seat)),
     },
     onStart: () => {},
     onEnd: () => {},
   })
-  const clients = makeClients(world, swarm, ground, watch)
+  const clients = makeClients(world, swarm, ground, watch, requests)
 
   const lane = watchman(world)
   const { random } = world

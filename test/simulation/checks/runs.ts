@@ -1,4 +1,4 @@
-// Runs, change by change: I3 one live lease, I4 only the current token, I5 bounded attempts, I7 final is final, I8 dead
+// Runs, change by change: I3 one live lease, I4 only the current token, I5 attempts in their limit, I7 final is final, I8 dead
 // and letter are one, I9 never early, I11 keys and slots, I12 cancel wins. Written anew from the architecture page, not
 // with the transitions of the core.
 import { isFinal, type Run, type RunState } from "../../../core/domain/Run.ts"
@@ -56,9 +56,6 @@ const ways: Partial<Record<Way, ReadonlyArray<StoreOperation>>> = {
   "running dead": ["settle", "reclaim"],
   "running cancelled": calledOff,
 }
-
-// Losses before a start was acknowledged, until the run counts as dead.
-const lossMax = 5
 
 /** The checks. */
 export const runChecks = ({ watch, ground, swarm }: Scene): Check => {
@@ -167,20 +164,15 @@ export const runChecks = ({ watch, ground, swarm }: Scene): Check => {
     if (after.state === "dead") watch.counters.dead++
   }
 
-  const checkEnd = (call: Call, { after, error }: Change): void => {
+  const checkEnd = (call: Call, { after }: Change): void => {
     if (["skipped", "cancelled", "expired"].includes(after.state) && (after.reason ?? "") === "")
       violated("I2", after, `is ${after.state} without a reason`)
-    if (after.losses > lossMax + 1) violated("I5", after, `was lost ${after.losses} times`)
     if (isFinal(after.state) && after.endedAt !== call.now)
       violated("I7", after, "ended at another time than now")
     if (after.state !== "dead") return
     if (after.error === null) violated("I8", after, "is dead without an error")
     if (after.parentId === null && !table.letters.has(after.id))
       violated("I8", after, "is dead without a letter")
-    const attempts = table.entries.get(after.id)?.attempts.length ?? 0
-    const known = after.attempt + (error?.kind === "lost" && after.losses > lossMax ? 0 : 0)
-    if (attempts < known)
-      violated("I8", after, `is dead after ${after.attempt} attempts and tells of ${attempts}`)
   }
 
   /** The first time, and whenever the same outcome comes again, it is settled; whatever else comes is stale. */

@@ -1,13 +1,13 @@
 // I13: from the moment that a node is told to drain it asks for no more work and begins none; within the grace period its
 // handlers end or their runs are handed back, and when it says that it has drained the store has no run of it.
-import type { EngineService } from "../../../core/engine/Engine.ts"
 import type { Seat } from "../Fleet.ts"
 import type { Check, Scene } from "./Check.ts"
 
 /** One drain that is under way. */
 interface Stop {
   readonly at: number
-  readonly engine: EngineService
+  /** The node's id; `null` once its lease is lost, and all that it carries is others'. */
+  node: string | null
 }
 
 // How long a drain may take behind the grace period on a calm node, where answers take no time; and how long before it
@@ -37,8 +37,12 @@ export const stopChecks = ({ watch, world, swarm, ground }: Scene): Check => {
       if (stop !== undefined)
         violated(seat, `began run ${run.id} ${world.elapsed - stop.at} ms after it was told to stop`)
     },
+    lost: (seat) => {
+      const stop = stops.get(seat)
+      if (stop !== undefined) stop.node = null
+    },
     drains: (seat, engine) => {
-      stops.set(seat, { at: world.elapsed, engine })
+      stops.set(seat, { at: world.elapsed, node: engine.node() })
     },
     drained: (seat) => {
       const stop = stops.get(seat)
@@ -47,12 +51,10 @@ export const stopChecks = ({ watch, world, swarm, ground }: Scene): Check => {
       const isCalm = seat.calmSince + retryMillis < stop.at && seat.underWay === 0
       if (isCalm && millis > swarm.graceMillis + calmMillis)
         violated(seat, `drained in ${millis} ms with a grace period of ${swarm.graceMillis} ms`)
-      // It gave up waiting for a store that did not answer: others reclaim what it carries. So do they where its lease
-      // was lost, and then it has another id now.
+      // It gave up waiting for a store that did not answer: others reclaim what it carries.
       if (millis >= lastWritesMillis && !isCalm) return
-      const node = stop.engine.node()
       for (const { run } of ground.table.entries.values())
-        if (run.state === "running" && run.node === node)
+        if (run.state === "running" && run.node === stop.node)
           violated(seat, `has drained after ${millis} ms, and carries run ${run.id}`)
     },
   }
