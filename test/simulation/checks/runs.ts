@@ -88,14 +88,6 @@ export const runChecks = ({ watch, ground, swarm }: Scene): Check => {
       const until = leases.get(before.node ?? "") ?? 0
       if (until > call.now)
         violated("I3", after, `was taken from ${before.node}, whose lease holds for ${until - call.now} ms`)
-      const isUsed = after.attempt === before.attempt
-      const losses = before.losses + (before.startAcknowledged ? 0 : 1)
-      if (after.losses !== losses || (before.startAcknowledged && !isUsed))
-        violated(
-          "I5",
-          after,
-          `was lost at attempt ${before.attempt}, and is at ${after.attempt} with ${after.losses} losses`,
-        )
       return
     }
     if (call.operation !== "settle" || after.state === "cancelled") return
@@ -108,12 +100,6 @@ export const runChecks = ({ watch, ground, swarm }: Scene): Check => {
 
   const checkClaim = (call: Call, before: Run, after: Run): void => {
     if (before.dueAt > call.now) violated("I9", after, `was claimed ${before.dueAt - call.now} ms early`)
-    if (before.expiresAt !== null && before.expiresAt <= call.now)
-      violated(
-        "I9",
-        after,
-        `was claimed ${call.now - before.expiresAt} ms after its time to start had passed`,
-      )
     if (after.token <= before.token) violated("I4", after, "was claimed without a new token")
     if (after.waitingFor > 0 && after.parentId === null && after.needs.length > 0)
       violated("I6", after, `was claimed while it waits for ${after.waitingFor} runs`)
