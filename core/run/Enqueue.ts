@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { EngineStopped, InvalidInput, Overloaded, type StoreError, UnknownJob } from "../domain/Errors.ts"
+import { EngineStopped, InvalidInput, Overloaded, StoreError, UnknownJob } from "../domain/Errors.ts"
 import type { IdSource } from "../domain/Ids.ts"
 import { chainOf, type Job, type JobBook, knownNames } from "../domain/Job.ts"
 import type { NewRun } from "../domain/Run.ts"
@@ -163,7 +163,8 @@ export const makeEnqueue = (options: {
       sizeOf: (group) => group.length,
       batchMax,
       waitingMax,
-      abandoned: stopped,
+      // What was under way may be stored: who is told that it was refused would send it a second time.
+      abandoned: (isUnderWay) => (isUnderWay ? unanswered() : stopped()),
     })
 
     const enqueue = (request: RunRequest): Effect.Effect<Enqueued, EnqueueError> =>
@@ -194,6 +195,14 @@ const stopped = (): EngineStopped =>
     field: "engine",
     reason: "the engine is stopping and takes no new runs",
     next: "Send to another engine, or start this one again.",
+  })
+
+const unanswered = (): StoreError =>
+  new StoreError({
+    driver: "any",
+    operation: "enqueue",
+    outcomeUnknown: true,
+    cause: new Error("the engine ended before the store answered"),
   })
 
 const overloaded = (): Overloaded =>

@@ -1,5 +1,6 @@
 // Whole engines over one store, in virtual time: several at once, one that vanishes, one whose store fails, and
 // what becomes of schedules that are edited, removed and made again.
+import * as Effect from "effect/Effect"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { NewSchedule } from "../../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
@@ -155,6 +156,31 @@ describe("an engine that gets no answers for a while", () => {
     faults.clear()
     await world.advance(3 * second)
     expect(await world.driver.get([id])).toMatchObject([{ state: "succeeded", attempt: 2 }])
+  })
+})
+
+describe("an engine that ends", () => {
+  test("does not say of a request under way that it was refused: it may be stored", async () => {
+    const silent: StoreDriver = {
+      ...world.driver,
+      enqueue: async (runs) => {
+        await world.driver.enqueue(runs)
+        return new Promise(() => {})
+      },
+    }
+    const a = await world.start({ jobs: [jobRow("work")], driver: silent })
+    const send = () => Effect.runPromise(Effect.flip(a.engine.enqueue({ job: "work", input: null })))
+    const first = send()
+    await world.advance(0)
+    const other = send()
+    await world.advance(0)
+    const drained = a.run(a.engine.drain(0))
+    await world.advance(20 * second)
+    await drained
+    await a.close()
+    expect(await first).toMatchObject({ _tag: "StoreError", operation: "enqueue", outcomeUnknown: true })
+    expect(await other).toMatchObject({ _tag: "EngineStopped" })
+    expect(await world.driver.counts()).toMatchObject([{ job: "work", count: 1 }])
   })
 })
 

@@ -51,9 +51,11 @@ export const attemptChecks = ({ watch, ground: { table } }: Scene): Check => {
   }
 
   /** The error that its settlement named; `null`: the store's own. */
-  const named = ({ operation, args }: Call, id: string): ErrorInfo | null => {
+  const named = ({ operation, args }: Call, { id, token }: Run): ErrorInfo | null => {
     if (operation !== "settle") return null
-    const settlement = (args[0] as ReadonlyArray<Settlement>).find((each) => each.id === id)
+    const settlement = (args[0] as ReadonlyArray<Settlement>).find(
+      (each) => each.id === id && each.token === token,
+    )
     return settlement?.kind === "failed" ? settlement.error : null
   }
 
@@ -66,7 +68,7 @@ export const attemptChecks = ({ watch, ground: { table } }: Scene): Check => {
     if (after.state === "retrying" || after.state === "dead") {
       // Where it has expanded no node carries it any more.
       const node = before.state === "running" ? book.node : null
-      const error = before.state === "running" ? named(call, after.id) : null
+      const error = before.state === "running" ? named(call, before) : null
       book.failed.push({ attempt: before.attempt, token: before.token, node, error })
     }
     if (after.state === "dead" && book.losses < lossMax && after.losses !== book.losses)

@@ -82,15 +82,15 @@ export const runChecks = ({ watch, ground, swarm }: Scene): Check => {
 
   const checkToken = (call: Call, before: Run, after: Run): void => {
     if (after.token < before.token) violated("I4", after, `has token ${after.token} after ${before.token}`)
-    if (before.state !== "running" || after.state === "running") return
-    // The siblings of a lost step may be called off with it, wherever they run.
-    if (call.operation === "reclaim" && after.state !== "cancelled") {
+    // Cancelled by whatever ended its flow run needs no token, and no lease.
+    if (before.state !== "running" || after.state === "running" || after.state === "cancelled") return
+    if (call.operation === "reclaim") {
       const until = leases.get(before.node ?? "") ?? 0
       if (until > call.now)
         violated("I3", after, `was taken from ${before.node}, whose lease holds for ${until - call.now} ms`)
       return
     }
-    if (call.operation !== "settle" || after.state === "cancelled") return
+    if (call.operation !== "settle") return
     if (after.state === "succeeded" && after.output !== outputOf(before))
       violated("I4", after, `succeeded under token ${before.token} with what another attempt gave`)
     const settlements = call.args[0] as ReadonlyArray<Settlement>
