@@ -6,6 +6,7 @@ import { type Bug, honest } from "./Bug.ts"
 import { attemptChecks } from "./checks/attempts.ts"
 import type { Check, Scene } from "./checks/Check.ts"
 import { flowChecks } from "./checks/flows.ts"
+import { leaseCheck } from "./checks/leases.ts"
 import { limitChecks } from "./checks/limits.ts"
 import { livenessChecks } from "./checks/liveness.ts"
 import { requestChecks } from "./checks/requests.ts"
@@ -69,6 +70,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   checks.push(
     runChecks(scene),
     flowChecks(scene),
+    leaseCheck(scene),
     livenessChecks(scene),
     stopChecks(scene),
     limitChecks(scene),

@@ -61,6 +61,15 @@ export const renewedAfterExpiry: Planted = {
   }),
 }
 
+/** A node that was frozen goes on under a lease that others saw end. */
+export const lossNotHeard: Planted = {
+  name: "a node does not hear that its lease is lost",
+  breaks: ["I3"],
+  make: () => ({
+    store: (honest) => around(honest, "renew", (call) => Effect.map(call, () => true as never)),
+  }),
+}
+
 /** What an attempt that was lost gives in the end counts for the one that runs now. */
 export const byRunNotAttempt: Planted = {
   name: "an executor knows attempts by the run's id alone",
