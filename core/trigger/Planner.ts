@@ -129,7 +129,9 @@ export const makePlanner = (options: {
       if (steps.length > 0) failures += yield* fireEach(steps)
       if (due.length === dueMax && failures < dueMax) return 0
       const nextAt = yield* store.nextScheduleAt()
-      const wait = nextAt === null ? options.pollMillis : nextAt - clock.currentTimeMillisUnsafe()
+      let wait = nextAt === null ? options.pollMillis : nextAt - clock.currentTimeMillisUnsafe()
+      // By the store's clock it has not come: without a sleep, a node whose clock is ahead would ask without an end.
+      if (nextAt !== null && wait <= 0 && due.length === 0) wait = nextAt - (yield* info.now)
       return Math.min(options.pollMillis, Math.max(wait, failures > 0 ? options.pollMillis : 0))
     })
     const loop = Effect.gen(function* () {

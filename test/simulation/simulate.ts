@@ -1,13 +1,16 @@
 // One simulation: the world of a seed, from its first to its last moment. A storm of faults and requests, then calm in
 // which everything must come to its end, then the last look.
+import type { ScheduleRow } from "../../core/domain/Schedule.ts"
 import { isFinal } from "../../core/domain/Run.ts"
 import { expansionsOf, actOf } from "./Handlers.ts"
 import { type Bug, honest } from "./Bug.ts"
 import type { Check, Scene } from "./checks/Check.ts"
+import { ledgerCheck } from "./checks/ledger.ts"
 import { runChecks } from "./checks/runs.ts"
 import { makeClients } from "./Clients.ts"
 import { Fleet, watchman } from "./Fleet.ts"
 import { type Ground, makeGround } from "./Ground.ts"
+import { makeSchedules } from "./Schedules.ts"
 import { type Swarm, swarmOf } from "./Swarm.ts"
 import { type Counters, type Violation, Watch } from "./Watch.ts"
 import type { Weather } from "./Wire.ts"
@@ -38,6 +41,11 @@ const isDone = ({ table }: Ground): boolean => {
   return true
 }
 
+const goingOn = ({ driver }: Ground): ReadonlyArray<string> =>
+  (driver.schedules() as ReadonlyArray<ScheduleRow>).flatMap(({ id, pausedAt }) =>
+    pausedAt === null ? [id] : [],
+  )
+
 /** Runs a seed to its end. */
 export const simulate = (seed: number, options: SimulateOptions = {}): Simulated => {
   const swarm = { ...swarmOf(seed), ...options.swarm }
@@ -55,6 +63,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   checks.push(runChecks(scene))
   const expansions = expansionsOf(swarm)
   watch.tell("world", () => JSON.stringify(swarm))
+  const schedules = makeSchedules(world, swarm, watch)
   const fleet = new Fleet({
     world,
     swarm,
@@ -63,10 +72,12 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     weather,
     bug,
     actOf: (run) => actOf(run, seed, expansions),
-    schedules: () => [],
+    schedules: schedules.config,
+    calendars: schedules.calendars,
     onStart: () => {},
     onEnd: () => {},
   })
+  checks.push(ledgerCheck(scene, schedules, () => fleet.up().length > 0))
   const clients = makeClients(world, swarm, ground, watch)
 
   const lane = watchman(world)
@@ -99,6 +110,16 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     const node = someNode()
     if (node !== undefined) clients.operate(node)
   })
+  if (swarm.schedules > 0) {
+    nowAndThen(swarm.operateMillis, () => {
+      const node = someNode()
+      if (node !== undefined) schedules.operate(node)
+    })
+    nowAndThen(swarm.deployMillis, () => {
+      schedules.edit()
+      fleet.drain(random.pick(fleet.seats))
+    })
+  }
   nowAndThen(swarm.crashMillis, () => fleet.crash(random.pick(fleet.seats)))
   nowAndThen(swarm.freezeMillis, () => fleet.freeze(random.pick(fleet.seats), random.int(1000, 60_000)))
   nowAndThen(swarm.drainMillis, () => fleet.drain(random.pick(fleet.seats)))
@@ -159,7 +180,12 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   for (let second = 1; second <= swarm.settleMillis / 1000; second++) {
     world.runUntil(swarm.activeMillis + second * 1000)
     for (const check of checks) check.tick?.()
-    if (second >= calmSeconds && isDone(ground)) break
+    if (second < calmSeconds) continue
+    // A schedule has no end by itself.
+    const going = goingOn(ground)
+    const node = someNode()
+    if (node !== undefined) schedules.pause(node, going)
+    if (going.length === 0 && isDone(ground)) break
   }
   for (const check of checks) check.end?.()
   clients.check()
