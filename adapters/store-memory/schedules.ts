@@ -127,12 +127,13 @@ const fillOne = (table: ScheduleTable, runs: RunTable, fill: Fill, now: number):
   if (there !== undefined && there.runId !== null) return { at, runId: there.runId, result: "exists" }
   for (const run of planEnqueue(runs, fill.runs, now).created) runs.insert(run)
   const runId = fill.runs[fill.runs.length - 1]?.id ?? null
-  const own = { scheduleId, at, lastAt: at, count: 1, runId, reason: null, decidedAt: now }
+  const filled = { runId, reason: null, decidedAt: now }
   const origin = { nominalAt: null, trigger: JSON.stringify(row.trigger), zoneData: row.zoneData }
-  if (there !== undefined && there.count === 1) table.replace({ ...there, ...own })
+  // A row of one instant may stand for several of the pattern, which calendars held until then.
+  if (there !== undefined && there.lastAt === at) table.replace({ ...there, ...filled })
   else {
     table.countOut(scheduleId, at)
-    table.decide({ ...own, ...origin })
+    table.decide({ scheduleId, at, lastAt: at, count: 1, ...filled, ...origin })
   }
   return { at, runId, result: "created" }
 }
