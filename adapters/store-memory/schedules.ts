@@ -159,7 +159,9 @@ const put = (table: ScheduleTable, schedule: PutSchedule, now: number): void => 
   // Every node saves its config when it starts: what is the same must not turn a step away.
   if (isSame) return
   const { catchUp: _, ...kept } = row
-  const place = keepsTime ? {} : { nextAt, waitsUntil: null, zoneData }
+  // What the old trigger decided ahead says nothing of the new one.
+  const anew = { cursor: Math.min(row.cursor, cursor), nextAt, waitsUntil: null, zoneData }
+  const place = keepsTime ? {} : anew
   table.put({ ...kept, ...given, ...place, version: row.version + 1 })
 }
 
