@@ -223,11 +223,11 @@ export class LedgerModel {
     }
     const createdAt = known?.createdAt ?? this.#now
     const { trigger, id } = given
-    const offset = offsetOf(given, nextAt, { createdAt, calendars: this.#options.calendars })
+    const offset = offsetOf(given, nextAt, { createdAt: cursor + 1, calendars: this.#options.calendars })
     if (offset < 0 || offset > Math.max(0, (trigger.jitterMillis ?? 0) - 1))
       this.#violated(given, `is first due at ${time(nextAt ?? 0)}, which is no instant of it with any jitter`)
     this.#checkFirst(given, { cursor, nextAt, createdAt, offset })
-    const from = known?.cursor ?? cursor
+    const from = Math.min(known?.cursor ?? cursor, cursor)
     this.schedules.set(id, {
       ...(known ?? fresh),
       id,
@@ -374,9 +374,9 @@ export class LedgerModel {
   #step(known: Known, fire: Fire): void {
     const { occurrences, cursor, nextAt } = fire
     const isSkip = occurrences.some(({ reason }) => reason === "skipped")
-    const isByHand = isRunNow(known, fire)
+    const isByHand = this.#isByHand(known, fire)
     const ledger = this.#ledger(known.id)
-    if (cursor < known.cursor && !isMovedBack(known, fire))
+    if (cursor < known.cursor)
       this.#violated(known, `has its cursor set back from ${time(known.cursor)} to ${time(cursor)}`)
     if (known.pausedAt !== null && occurrences.length > 0 && !isSkip && !isByHand)
       this.#violated(known, "is paused, and instants of it were decided")
@@ -450,7 +450,7 @@ export class LedgerModel {
         `has ${reason ?? "a run"} at ${time(lastAt)}, ${lastAt - this.#now} ms before it has come`,
         "I9",
       )
-    if (known.slots === null) return this.#checkDelay(known, fire, row)
+    if (known.slots === null) return this.#checkDelay(known, row)
     if (lastAt > at) return this.#checkRange(known, row)
     if (this.#rowOf(known.id, at) !== undefined) this.#violated(known, `has ${time(at)} twice`)
     if (this.#isAgain(known, at) && known.slots.at(at) === undefined) return
@@ -460,7 +460,8 @@ export class LedgerModel {
         known,
         `has ${reason ?? "a run"} at ${time(at)}, which is no instant of ${JSON.stringify(known.given.trigger)}`,
       )
-    const of = known.given.trigger.closed === "hold" ? slot.of.filter((each) => each > known.cursor) : slot.of
+    const { closed, kind } = known.given.trigger
+    const of = closed === "hold" && kind !== "at" ? slot.of.filter((each) => each > known.cursor) : slot.of
     const newest = of[of.length - 1] ?? at
     if (row.count !== Math.max(1, of.length) || row.nominalAt !== (newest === at ? null : newest))
       this.#violated(
@@ -492,12 +493,11 @@ export class LedgerModel {
     if (twice !== undefined) this.#violated(known, `has ${time(twice.at)} twice, once among others`)
   }
 
-  /** The instants of others that could run, newer than this one and not after `until`. */
-  #newer(known: Known, at: number, until: number): number {
+  /** Instants that could run, newer than this one and not after `until`; of these, those without a row. */
+  #newer(known: Known, at: number, until: number, isFree = true): number {
     if (until <= at) return 0
-    const isFree = ({ closed, at: each }: Slot): boolean =>
-      closed === null && this.#rowOf(known.id, each) === undefined
-    return (known.slots?.between(at + 1, until) ?? []).filter(isFree).length
+    const slots = (known.slots?.between(at + 1, until) ?? []).filter(({ closed }) => closed === null)
+    return isFree ? slots.filter((slot) => this.#rowOf(known.id, slot.at) === undefined).length : slots.length
   }
 
   #checkRun(known: Known, { occurrences }: Fire, at: number): void {
@@ -534,7 +534,8 @@ export class LedgerModel {
       case "missed": {
         const { mode = "latest", windowMillis = day } = given.catchUp ?? {}
         const isLate = until - at > (mode === "skip" ? Math.min(lateMillis, windowMillis) : windowMillis)
-        if (!isLate && this.#newer(known, at, until) === 0)
+        // Another one may stand in for it that somebody gave its run before.
+        if (!isLate && this.#newer(known, at, until, false) === 0)
           this.#violated(
             known,
             `says that ${time(at)} was missed, ${until - at} ms later, with nothing newer`,
@@ -546,7 +547,8 @@ export class LedgerModel {
         const isCrowd = given.overlap === "queueAll" && this.#newer(known, at, until) >= queueMax
         if (read?.alive !== true && !waited && !isCrowd)
           this.#violated(known, `says that ${time(at)} overlapped, and its last run was not alive`)
-        if (given.overlap === "allow" || given.overlap === "cancelRunning")
+        // What waited did so by an overlap that was edited since.
+        if (!waited && (given.overlap === "allow" || given.overlap === "cancelRunning"))
           this.#violated(known, `says that ${time(at)} overlapped, which it allows`)
         return
       }
@@ -558,15 +560,37 @@ export class LedgerModel {
     }
   }
 
-  /** A fixed delay: so long after the end of the last run, or when it was said to come. */
-  #checkDelay(known: Known, _fire: Fire, { at, count, reason }: Row): void {
-    const { given, cursor, lastRunId, openings } = known
-    const trigger = given.trigger as Extract<Trigger, { kind: "after" }>
+  /** When a fixed delay is over: so long after the end of the last run, or when it was said to come. */
+  #delayOver(known: Known): number {
+    const {
+      given: { trigger },
+      cursor,
+      lastRunId,
+      openings,
+      nextAt,
+    } = known
+    if (nextAt !== null || trigger.kind !== "after") return nextAt ?? Infinity
     const last = lastRunId === null ? undefined : this.#runs.get(lastRunId)
     const ended = last === undefined || this.#isAlive(known) ? null : last.endedAt
     const counted = Math.max((ended ?? cursor) + trigger.delayMillis, trigger.startsAt ?? -Infinity)
-    const opens = trigger.closed === "hold" ? openings.from(counted) : counted
-    const due = known.nextAt ?? opens ?? Infinity
+    return (trigger.closed === "hold" ? openings.from(counted) : counted) ?? Infinity
+  }
+
+  /** A run by hand: a single row beside the instants, and the schedule stands where it stood. */
+  #isByHand(known: Known, { occurrences, cursor, nextAt, waitsUntil }: Fire): boolean {
+    const [row] = occurrences
+    if (row === undefined || occurrences.length > 1 || row.runId === null || cursor !== known.cursor)
+      return false
+    return known.slots === null
+      ? nextAt === null && waitsUntil === row.at && row.at !== this.#delayOver(known)
+      : nextAt === known.nextAt && waitsUntil === known.waitsUntil
+  }
+
+  /** A fixed delay: so long after the end of the last run, or when it was said to come. */
+  #checkDelay(known: Known, { at, count, reason }: Row): void {
+    const { given, cursor, openings } = known
+    const { trigger } = given
+    const due = this.#delayOver(known)
     if (count !== 1 || (at !== due && at !== Math.max(due, cursor + 1)))
       this.#violated(known, `has ${reason ?? "a run"} at ${time(at)}, and its delay was over at ${time(due)}`)
     if (due > (trigger.endsAt ?? Infinity)) this.#violated(known, `has ${time(at)}, after its end`)
@@ -593,6 +617,8 @@ export class LedgerModel {
       } else if (
         at !== nextAt &&
         nextAt !== wasNextAt &&
+        // One that got its run by hand ahead of its turn is only passed by.
+        this.#rowOf(known.id, nextAt) === undefined &&
         nextAt < known.decidedTo + 3_600_000 &&
         !this.#isAgain(known, nextAt)
       )
@@ -653,17 +679,14 @@ export class LedgerModel {
       const runId = runs[runs.length - 1]?.id ?? null
       if (runId === null || !created.has(runId))
         this.#violated(known, `was filled at ${time(at)} without a run`)
-      this.#fill(
-        this.#ledger(scheduleId),
-        { at, lastAt: at, count: 1, runId, reason: null, nominalAt: null },
-        there,
-      )
+      const held = there?.lastAt === at ? there : { at, lastAt: at, count: 1, nominalAt: null }
+      this.#fill(this.#ledger(scheduleId), { ...held, runId, reason: null }, there)
     }
   }
 
   #fill(ledger: Ledger, row: Row, there: Row | undefined): void {
     this.#options.counted?.("filled", 1)
-    if (there === undefined || there.count > 1) {
+    if (there === undefined || there.lastAt > row.at) {
       for (const range of ledger.ranges) {
         if (range.at > row.at || row.at > range.lastAt) continue
         ledger.ranges.delete(range)
@@ -684,20 +707,6 @@ const fresh = {
   runCount: 0,
   lastRunId: null,
 }
-
-/** A run by hand: a single row beside the instants, and the schedule stands where it stood. */
-const isRunNow = (known: Known, { occurrences, cursor, nextAt, waitsUntil }: Fire): boolean => {
-  const [row] = occurrences
-  if (row === undefined || occurrences.length > 1 || row.runId === null || cursor !== known.cursor)
-    return false
-  return known.slots === null
-    ? nextAt === null && waitsUntil === row.at
-    : nextAt === known.nextAt && waitsUntil === known.waitsUntil
-}
-
-/** An edit may name a next instant that lies before what was decided ahead of it: then the cursor goes back to there. */
-const isMovedBack = ({ nextAt, cursor }: Known, fire: Fire): boolean =>
-  nextAt !== null && nextAt <= cursor && fire.cursor >= nextAt - 1
 
 const isMoving = ({ closed, only, except }: Trigger): boolean =>
   (closed === "next" || closed === "previous") && (only !== undefined || except !== undefined)

@@ -257,7 +257,8 @@ export class Slots {
 
   #single(): { readonly at: Slot | null } {
     if (this.#trigger.kind !== "at") return { at: null }
-    const chunk = this.#chunk(Math.floor((this.#placed(this.#trigger.at) ?? 0) / chunkMillis))
+    const at = this.#placed(this.#trigger.at) ?? this.#trigger.at + this.#offset
+    const chunk = this.#chunk(Math.floor(at / chunkMillis))
     return { at: chunk[0] ?? null }
   }
 
