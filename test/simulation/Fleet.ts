@@ -1,6 +1,7 @@
 // The nodes of a simulation through their lives: a supervisor starts each again after it crashed, was drained or failed
 // to start, as systemd or Kubernetes would.
 import type { EngineService } from "../../core/engine/Engine.ts"
+import type { Calendar } from "../../core/domain/Calendar.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { Outcome } from "../../core/domain/Outcome.ts"
@@ -57,6 +58,7 @@ export interface FleetOptions {
   /** The config of a node that starts now. */
   readonly schedules: () => ReadonlyArray<NewSchedule>
   readonly hears: Hears
+  readonly calendars: ReadonlyArray<Calendar>
   readonly onStart: (node: string, run: Run) => void
   readonly onEnd: (node: string, run: Run, outcome: Outcome) => void
 }
@@ -239,6 +241,7 @@ export class Fleet {
       executor: heard(seat, bug.executor?.(executor, lane) ?? executor, hears),
       notifier: this.#hints.of(lane),
       schedules: this.#options.schedules(),
+      calendars: this.#options.calendars,
       onEvent: (event) => {
         if (event.kind === "trouble" && event.doing.includes("begins anew"))
           watch.violated("I14", `${seat.name}: a loop broke: ${event.error}`)

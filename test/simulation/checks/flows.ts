@@ -33,6 +33,11 @@ export const flowChecks = ({ watch, ground: { table } }: Scene): Check => {
       violated(run, "is blocked, and one of its needs will never succeed")
     if (open !== run.waitingFor) violated(run, `waits for ${open} runs, and counts ${run.waitingFor}`)
   }
+  const checkReleased = (run: Run): void => {
+    if (run.state !== "ready" && run.state !== "scheduled") return
+    const missing = run.needs.filter((id) => runOf(id)?.state !== "succeeded")
+    if (missing.length > 0) violated(run, `was released, and ${missing.join()} did not succeed`)
+  }
   const checkSkipped = (run: Run): void => {
     const isBroken = run.needs.some((id) => {
       const state = runOf(id)?.state ?? "dead"
@@ -161,6 +166,7 @@ export const flowChecks = ({ watch, ground: { table } }: Scene): Check => {
           for (const need of after.needs) dependents.set(need, [...(dependents.get(need) ?? []), after.id])
         }
         if (after.parentId !== null) checkStep(after, change, touched)
+        if (before?.state === "blocked" && before.attempt === 0) checkReleased(after)
         const isExpanded = after.state === "blocked" && after.attempt > 0
         if (isExpanded && before?.state === "running") begin(call, after)
         if (isExpanded && before === null) beginAgain(call, after)
