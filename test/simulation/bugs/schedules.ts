@@ -66,8 +66,13 @@ const misread = (
   }),
 })
 
-/** The oldest instant that may be caught up is not. */
-export const catchUpOffByOne = misread("catching up with all takes one instant less", ({ catchUp }) =>
+/** After an absence there is one run too many. */
+export const oneTooMany = misread("catching up with all takes one instant more", ({ catchUp }) =>
+  catchUp?.mode === "all" ? { catchUp: { ...catchUp, max: (catchUp.max ?? 100) + 1 } } : null,
+)
+
+/** After an absence there is one run too few. */
+export const oneTooFew = misread("catching up with all takes one instant less", ({ catchUp }) =>
   catchUp?.mode === "all" ? { catchUp: { ...catchUp, max: Math.max(1, (catchUp.max ?? 100) - 1) } } : null,
 )
 
