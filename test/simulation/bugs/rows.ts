@@ -182,6 +182,7 @@ export const letterAfterState: Planted = {
 export const cancelIgnored: Planted = {
   name: "a claim does not know of the cancel of a run that retries",
   breaks: ["I12"],
+  swarm: { operateMillis: 500 },
   make: () => ({
     driver: (honest, { table }) => ({
       ...honest,
@@ -222,6 +223,7 @@ export const cancelUndone: Planted = {
 export const replayedTwice: Planted = {
   name: "a letter is replayed again when it was replayed before",
   breaks: ["I8"],
+  swarm: { operateMillis: 500 },
   make: () => ({
     driver: (honest, { table }) => ({
       ...honest,
