@@ -66,8 +66,8 @@ interface Known extends Omit<Mutable<ScheduleRow>, keyof NewSchedule | "zoneData
 /** The ledger of one schedule; it outlives the schedule. */
 interface Ledger {
   readonly rows: Map<number, Row>
-  /** Of these, those that stand for several instants. */
-  readonly ranges: Set<Row>
+  /** Of these, those that stand for several instants, with the pattern whose instants these are. */
+  readonly ranges: Map<Row, Slots | null>
   skipped: number
   runsByHand: number
 }
@@ -292,7 +292,12 @@ export class LedgerModel {
   #ledger(id: string): Ledger {
     const known = this.ledgers.get(id)
     if (known !== undefined) return known
-    const made = { rows: new Map<number, Row>(), ranges: new Set<Row>(), skipped: 0, runsByHand: 0 }
+    const made = {
+      rows: new Map<number, Row>(),
+      ranges: new Map<Row, Slots | null>(),
+      skipped: 0,
+      runsByHand: 0,
+    }
     this.ledgers.set(id, made)
     return made
   }
@@ -302,7 +307,8 @@ export class LedgerModel {
     const ledger = this.ledgers.get(id)
     const own = ledger?.rows.get(at)
     if (own !== undefined || ledger === undefined) return own
-    for (const row of ledger.ranges) if (row.at <= at && at <= row.lastAt) return row
+    for (const [row, slots] of ledger.ranges)
+      if (row.at <= at && at <= row.lastAt && slots?.at(at) !== undefined) return row
     return undefined
   }
 
@@ -394,7 +400,7 @@ export class LedgerModel {
     }
     for (const row of occurrences) {
       ledger.rows.set(row.at, row)
-      if (row.lastAt > row.at) ledger.ranges.add(row)
+      if (row.lastAt > row.at) ledger.ranges.set(row, known.slots)
       this.#options.counted?.(row.reason ?? "run", row.count)
     }
     const wasNextAt = known.nextAt
@@ -444,7 +450,9 @@ export class LedgerModel {
 
   #checkRow(known: Known, fire: Fire, row: Row, isSkip: boolean): void {
     const { at, lastAt, reason } = row
-    if (lastAt > this.#seen(known) && !isSkip)
+    // A fixed delay that is over in a millisecond that is decided already takes the next one; its run is due then.
+    const isPushed = known.slots === null && at === known.cursor + 1
+    if (lastAt > this.#seen(known) + (isPushed ? 1 : 0) && !isSkip)
       this.#violated(
         known,
         `has ${reason ?? "a run"} at ${time(lastAt)}, ${lastAt - this.#now} ms before it has come`,
@@ -474,7 +482,7 @@ export class LedgerModel {
         `has ${reason ?? "a run"} at ${time(at)}, where its calendars say ${slot.closed ?? "open"}`,
       )
     if (reason === null) this.#checkRun(known, fire, at)
-    else this.#checkReason(known, fire, row)
+    else this.#checkReason(known, row)
   }
 
   #checkRange(known: Known, fire: Fire, row: Row): void {
@@ -530,7 +538,7 @@ export class LedgerModel {
       this.#violated(known, `has more than ${most} runs in one step`)
   }
 
-  #checkReason(known: Known, fire: Fire, { at, reason }: Row): void {
+  #checkReason(known: Known, { at, reason }: Row): void {
     const { given, waitsUntil, resumedAt, read } = known
     const until = this.#seen(known)
     switch (reason) {
@@ -549,7 +557,8 @@ export class LedgerModel {
         return
       }
       case "overlap": {
-        const waited = waitsUntil !== null && at > waitsUntil && fire.lastRunId !== null
+        // Also where the one that waited has got its run by hand meanwhile.
+        const waited = waitsUntil !== null && at > waitsUntil
         const isCrowd = given.overlap === "queueAll" && this.#newer(known, at, until) >= queueMax
         if (read?.alive !== true && !waited && !isCrowd)
           this.#violated(known, `says that ${time(at)} overlapped, and its last run was not alive`)
@@ -635,6 +644,7 @@ export class LedgerModel {
       return
     }
     const isLost =
+      given.trigger.kind !== "at" &&
       waitsUntil !== null &&
       open !== undefined &&
       (isMoving(given.trigger) ? at : (open.of[open.of.length - 1] ?? at)) <= cursor
@@ -693,13 +703,13 @@ export class LedgerModel {
   #fill(ledger: Ledger, row: Row, there: Row | undefined): void {
     this.#options.counted?.("filled", 1)
     if (there === undefined || there.lastAt > row.at) {
-      for (const range of ledger.ranges) {
+      for (const [range, slots] of ledger.ranges) {
         if (range.at > row.at || row.at > range.lastAt) continue
         ledger.ranges.delete(range)
         ledger.rows.delete(range.at)
         const rest = { ...range, at: range.at === row.at ? row.at + 1 : range.at, count: range.count - 1 }
         ledger.rows.set(rest.at, rest)
-        if (rest.lastAt > rest.at) ledger.ranges.add(rest)
+        if (rest.lastAt > rest.at) ledger.ranges.set(rest, slots)
         break
       }
     }
