@@ -1,8 +1,7 @@
 // Bugs about what is told when: acknowledgements that come too soon, wake-ups that do not come at all.
-import * as Effect from "effect/Effect"
 import { planEnqueue } from "../../../adapters/store-memory/enqueue.ts"
 import type { NewRun } from "../../../core/domain/Run.ts"
-import { around, atOnce, type Planted } from "./Planted.ts"
+import { atOnce, type Planted } from "./Planted.ts"
 
 /** A hint is all that wakes a node, and hints may be lost. */
 export const lostWakeUp: Planted = {
@@ -26,7 +25,7 @@ export const acknowledgedBeforeStored: Planted = {
           return answers
         },
         claim: (wish) => {
-          for (const run of buffered.splice(0)) honest.enqueue([run])
+          for (const run of buffered.splice(0)) atOnce(honest.enqueue([run]))
           return honest.claim(wish)
         },
       }

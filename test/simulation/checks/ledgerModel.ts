@@ -459,7 +459,7 @@ export class LedgerModel {
         "I9",
       )
     if (known.slots === null) return this.#checkDelay(known, row)
-    if (lastAt > at) return this.#checkRange(known, fire, row)
+    if (lastAt > at) return this.#checkRange(known, row)
     if (this.#rowOf(known.id, at) !== undefined) this.#violated(known, `has ${time(at)} twice`)
     if (this.#isAgain(known, at) && known.slots.at(at) === undefined) return
     const slot = known.slots.at(at)
@@ -485,7 +485,7 @@ export class LedgerModel {
     else this.#checkReason(known, row)
   }
 
-  #checkRange(known: Known, fire: Fire, row: Row): void {
+  #checkRange(known: Known, row: Row): void {
     const { at, lastAt, count, reason, runId } = row
     const slots = (known.slots?.between(at, lastAt) ?? []).filter(
       ({ closed }) => closed === (reason === "calendar" || reason === "blackout" ? reason : null),
@@ -501,7 +501,7 @@ export class LedgerModel {
     const twice = slots.find((slot) => this.#rowOf(known.id, slot.at) !== undefined)
     if (twice !== undefined) this.#violated(known, `has ${time(twice.at)} twice, once among others`)
     // What holds for the newest of them holds for the others.
-    this.#checkReason(known, fire, { ...row, at: lastAt })
+    this.#checkReason(known, { ...row, at: lastAt })
   }
 
   /** Instants that could run, newer than this one and not after `until`; of these, those without a row. */
