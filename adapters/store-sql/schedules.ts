@@ -54,6 +54,7 @@ export const makeSchedules = (session: Session) => {
             "overlap",
             "catchUp",
             "fromConfig",
+            "cursor",
             "nextAt",
             "waitsUntil",
             "zoneData",
@@ -131,14 +132,21 @@ export const makeSchedules = (session: Session) => {
       row["catch_up"] === catchUp &&
       row["from_config"] === values.fromConfig
     if (unchanged) return
+    const cursor = row["cursor"] as number
     const kept = {
+      cursor,
       nextAt: row["next_at"] as number | null,
       waitsUntil: row["waits_until"] as number | null,
       zoneData: row["zone_data"] as string | null,
       triggerId: row["trigger_id"] as number,
     }
     if (!same) leave.run({ id: schedule.id, now: now() })
-    edit.run({ ...values, ...(same ? kept : { waitsUntil: null, triggerId: idOf(trigger) }) })
+    const anew = {
+      cursor: Math.min(cursor, schedule.cursor),
+      waitsUntil: null,
+      triggerId: idOf(trigger),
+    }
+    edit.run({ ...values, ...(same ? kept : anew) })
   }
 
   return {
