@@ -1,4 +1,11 @@
-// The core of the entry `uhrwerk/testing`: the contract kit, for authors of adapters, and virtual time.
-export { type Case, ContractClock, ContractViolation } from "./contract/Case.ts"
+// The core of the entry `uhrwerk/testing`: the contract kit and faults, for authors of adapters, and virtual time.
+export {
+  type Case,
+  type CaseServices,
+  ContractClock,
+  ContractTwin,
+  ContractViolation,
+} from "./contract/Case.ts"
 export { type Fault, type FaultPlan, withFaults } from "./contract/Faults.ts"
+export { type OpenDriver, runCase, storeContract } from "./contract/StoreContract.ts"
 export { makeVirtualTime, type VirtualTime } from "./engine/VirtualTime.ts"

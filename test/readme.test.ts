@@ -31,7 +31,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(8)
+  expect(blocks).toHaveLength(9)
 })
 
 test("the commands that it shows are commands", async () => {
@@ -95,4 +95,8 @@ test("a week passes in a test", async () => {
 
 test("the Effect style runs on the same core", async () => {
   expect(await run("effect.ts", "Job.toLayer")).toContain("created")
+})
+
+test("a store passes the contract, and an engine on one that loses answers does its work once", async () => {
+  expect(await run("faults.ts", "withFaults")).toBe("greeted\nexists\n")
 })

@@ -22,13 +22,14 @@ interface Mark {
 
 /** Where the steps of an expanded run stand. */
 export class FlowRun {
+  static #count = 0
+  /** Grows with each: a run expands before the runs of its steps do. */
+  readonly place = FlowRun.#count++
   readonly plan: Plan
   /** Every run that a step of it got, in any round: none is pruned before the flow run. */
   readonly runs = new Set<Entry>()
-  /** The flow run whose steps this one kept. */
-  readonly origin: Entry | null
-  /** How many re-runs that are there kept steps of this one. */
-  keeperCount = 0
+  /** The runs of steps that this one, a re-run, kept: none is pruned before it. */
+  kept: ReadonlyArray<Entry> = []
   round = 0
   deadlineAt: number | null = null
   retryInMillis: number | null = null
@@ -39,9 +40,8 @@ export class FlowRun {
   readonly #marks: Map<number, Mark>
   #isOpen = false
 
-  constructor(plan: Plan, kept: FlowRun | null = null, origin: Entry | null = null) {
+  constructor(plan: Plan, kept: FlowRun | null = null) {
     this.plan = plan
-    this.origin = origin
     this.#progress = new Progress(plan.graph, kept?.states)
     this.#runIds = new Map(kept === null ? [] : kept.#runIds)
     this.#marks = new Map(kept === null ? [] : kept.#marks)
@@ -105,6 +105,11 @@ export class FlowRun {
 
   runIdOf(step: number): string | null {
     return this.#runIds.get(step) ?? null
+  }
+
+  /** The runs of all steps that have one. */
+  get runIds(): ReadonlyArray<string> {
+    return [...this.#runIds.values()]
   }
 
   markOf(step: number): Mark | null {

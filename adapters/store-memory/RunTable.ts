@@ -19,6 +19,8 @@ export interface Entry extends Placed {
   readonly attempts: Array<Attempt>
   /** Its steps, once it has expanded. */
   flow: FlowRun | null
+  /** How many re-runs that are there kept the step whose run this is. */
+  keeperCount: number
 }
 
 const firstToClaim = (a: Entry, b: Entry): boolean =>
@@ -29,7 +31,11 @@ const firstDue = (a: Entry, b: Entry): boolean =>
 
 const firstToExpire = (a: Entry, b: Entry): boolean => (a.run.expiresAt ?? 0) < (b.run.expiresAt ?? 0)
 
-const firstOver = (a: Entry, b: Entry): boolean => (a.flow?.deadlineAt ?? 0) < (b.flow?.deadlineAt ?? 0)
+// Of those that end together, the outer ones first: they call off those within.
+const firstOver = (a: Entry, b: Entry): boolean => {
+  const [first, second] = [a.flow?.deadlineAt ?? 0, b.flow?.deadlineAt ?? 0]
+  return first === second ? (a.flow?.place ?? 0) < (b.flow?.place ?? 0) : first < second
+}
 
 const firstEnded = (a: Entry, b: Entry): boolean => (a.run.endedAt ?? 0) < (b.run.endedAt ?? 0)
 
@@ -70,6 +76,7 @@ export class RunTable {
       dependents: new Set(),
       attempts: [],
       flow,
+      keeperCount: 0,
       place: -1,
       expiryPlace: -1,
     }
@@ -111,11 +118,10 @@ export class RunTable {
     this.#enter(entry)
   }
 
-  /** A re-run has kept steps of this flow run, which stays as long as the re-run does. */
-  keep(entry: Entry): void {
-    if (entry.flow === null) return
-    entry.flow.keeperCount++
-    if (entry.place >= 0) this.ended.remove(entry)
+  /** A re-run keeps the runs of its steps that do not start anew; they stay as long as it does. */
+  keep(flow: FlowRun): void {
+    flow.kept = flow.runIds.flatMap((id) => this.entries.get(id) ?? [])
+    for (const entry of flow.kept) entry.keeperCount++
   }
 
   /** Marks a letter as replayed: it is off the list, and no longer holds its run. */
@@ -146,12 +152,10 @@ export class RunTable {
     for (const { flow } of entries) if (flow !== null) this.#forgetFlow(flow)
   }
 
-  #forgetFlow({ plan, runs, origin }: FlowRun): void {
+  #forgetFlow({ plan, runs, kept }: FlowRun): void {
     this.plans.giveBack(plan)
-    for (const step of runs) if (isFinal(step.run.state)) this.#free(step)
-    if (origin === null || origin.flow === null) return
-    origin.flow.keeperCount--
-    this.#free(origin)
+    for (const entry of kept) entry.keeperCount--
+    for (const step of [...runs, ...kept]) if (isFinal(step.run.state)) this.#free(step)
   }
 
   #closeLetter(runId: string): void {
@@ -166,7 +170,7 @@ export class RunTable {
     const letter = this.letters.get(id)
     const isHeld =
       (letter !== undefined && letter.replayedBy === null) ||
-      (entry.flow !== null && entry.flow.keeperCount > 0) ||
+      entry.keeperCount > 0 ||
       (parentId !== null && this.entries.get(parentId)?.flow?.runs.has(entry) === true)
     if (!isHeld && entry.place < 0) this.ended.push(entry)
   }

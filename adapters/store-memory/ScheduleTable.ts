@@ -131,11 +131,14 @@ export class ScheduleTable {
     return all.sort((a, b) => b.at - a.at).slice(0, limit)
   }
 
-  /** Removes what was decided before the instant. */
-  forgetOccurrences(before: number): void {
+  /** Removes rows before the instant that were decided before it, and whose run `isThere` says is gone. */
+  forgetOccurrences(before: number, isThere: (runId: string) => boolean): void {
     for (const [scheduleId, ledger] of this.#ledgers) {
       if (ledger.oldest >= before) continue
-      const kept = ledger.rows.filter((row) => row.decidedAt >= before)
+      const kept = ledger.rows.filter(
+        ({ at, decidedAt, runId }) =>
+          at >= before || decidedAt >= before || (runId !== null && isThere(runId)),
+      )
       if (kept.length === 0) this.#ledgers.delete(scheduleId)
       else {
         const oldest = kept.reduce((least, row) => Math.min(least, row.decidedAt), Number.POSITIVE_INFINITY)

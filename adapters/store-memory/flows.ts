@@ -46,7 +46,8 @@ export const makeFlows = (table: RunTable, clock: () => number) => ({
       const reason = flow.markOf(step)?.reason ?? table.entries.get(id ?? "")?.run.reason ?? null
       return { state, runId: id, reason }
     })
-    return { run, expansion: flow.plan.expansion, round: flow.round, deadlineAt: flow.deadlineAt, steps }
+    const deadlineAt = run.state === "blocked" ? flow.deadlineAt : null
+    return { run, expansion: flow.plan.expansion, round: flow.round, deadlineAt, steps }
   },
 
   rerunFlow: (runId: string, newId: string, from: RerunFrom): Rerun => {
@@ -97,7 +98,7 @@ const inputsOf = (table: RunTable, runId: string): StepInputs | null => {
 /** The run that does the work of this one again already. */
 const redoneBy = (table: RunTable, run: Run, newId: string): string | null => {
   const there = table.entries.get(newId)
-  if (there !== undefined && there.flow !== null && there.run.replayOf === run.id) return newId
+  if (there?.run.replayOf === run.id) return newId
   const replayedBy = table.letters.get(run.id)?.replayedBy ?? null
   if (replayedBy === null && there !== undefined) throw refusal(`newId: run "${newId}" is there already`)
   return replayedBy
@@ -111,10 +112,10 @@ const makeRerun = (
   reset: ReadonlyArray<number>,
   now: number,
 ): void => {
-  const flow = new FlowRun(table.plans.take(kept.plan), kept, old)
+  const flow = new FlowRun(table.plans.take(kept.plan), kept)
   // One attempt: the delays of the policy were for the old one.
   flow.open(reset, null, now)
-  table.keep(old)
+  table.keep(flow)
   const letter = table.letters.get(old.run.id)
   if (letter !== undefined) table.markReplayed(letter, newId)
   const entry = table.insert(Transition.rerun(old.run, newId, now), flow)

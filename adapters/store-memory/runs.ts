@@ -4,7 +4,7 @@ import type { ErrorInfo, NewRun, Run } from "../../core/domain/Run.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import { timeoutError } from "../../core/flow/Advance.ts"
 import type { Claim, Enqueued, Held } from "../../core/ports/StoreDriver.ts"
-import { planEnqueue } from "./enqueue.ts"
+import { enqueueAll } from "./enqueue.ts"
 import type { Plan } from "./FlowRun.ts"
 import { expand } from "./flows.ts"
 import type { Heap } from "./Heap.ts"
@@ -15,9 +15,7 @@ import type { Entry, RunTable } from "./RunTable.ts"
 export const makeRuns = (table: RunTable, clock: () => number) => ({
   enqueue: (runs: ReadonlyArray<NewRun>): ReadonlyArray<Enqueued> => {
     checkBatch("runs", runs)
-    const { answers, created } = planEnqueue(table, runs, clock())
-    for (const run of created) table.insert(run)
-    return answers
+    return enqueueAll(table, runs, clock())
   },
 
   claim: (wish: Claim): ReadonlyArray<Run> => {
@@ -43,9 +41,7 @@ export const makeRuns = (table: RunTable, clock: () => number) => ({
     checkBatch("settlements", settlements)
     const now = clock()
     // All of them before the first is applied: a batch that is refused leaves nothing.
-    const plans = settlements.map((each) =>
-      each.kind === "expanded" ? table.plans.check(each.expansion) : null,
-    )
+    const plans = settlements.map((each) => planOf(table, each))
     return settlements.map((settlement, index) => settleOne(table, settlement, plans[index] ?? null, now))
   },
 
@@ -161,6 +157,14 @@ const setOf = (jobs: ReadonlyArray<string>): ReadonlySet<string> => {
 const comesBefore = (a: Run, b: Run): boolean => {
   if (a.priority !== b.priority) return a.priority > b.priority
   return a.dueAt !== b.dueAt ? a.dueAt < b.dueAt : a.id < b.id
+}
+
+/** What a run is to expand by, checked; `null` for one that has its steps already, and for a token that is stale. */
+const planOf = (table: RunTable, settlement: Settlement): Plan | null => {
+  if (settlement.kind !== "expanded") return null
+  const entry = table.entries.get(settlement.id)
+  if (entry === undefined || Transition.expanded(entry.run, settlement.token, 0) === null) return null
+  return entry.flow?.plan ?? table.plans.check(settlement.expansion)
 }
 
 const settleOne = (table: RunTable, settlement: Settlement, plan: Plan | null, now: number): Settled => {

@@ -4,7 +4,7 @@ import { isFinal } from "../../core/domain/Run.ts"
 import type { DueSchedule, Occurrence, PutSchedule, ScheduleRow } from "../../core/domain/Schedule.ts"
 import * as Transition from "../../core/domain/Transition.ts"
 import { type Fill, type Filled, type Fire, replacedReason } from "../../core/ports/StoreDriver.ts"
-import { planEnqueue } from "./enqueue.ts"
+import { enqueueAll, EnqueuePlan } from "./enqueue.ts"
 import {
   batchMax,
   checkBatch,
@@ -63,23 +63,14 @@ export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () =>
   fire: (fires: ReadonlyArray<Fire>): ReadonlyArray<"fired" | "conflict"> => {
     checkFires(fires)
     const now = clock()
-    // One that is refused must leave nothing of the others.
-    planEnqueue(
-      runs,
-      fires.flatMap((each) => each.runs),
-      now,
-    )
+    checkFireRuns(table, runs, fires, now)
     return fires.map((each) => fireOne(table, runs, each, now))
   },
 
   backfill: (fills: ReadonlyArray<Fill>): ReadonlyArray<Filled> => {
     checkFills(fills)
     const now = clock()
-    planEnqueue(
-      runs,
-      fills.flatMap((fill) => fill.runs),
-      now,
-    )
+    checkFillRuns(table, runs, fills, now)
     return fills.map((fill) => fillOne(table, runs, fill, now))
   },
 
@@ -93,14 +84,61 @@ export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () =>
   },
 })
 
+// One step that is refused must leave nothing of the others: who will do anything is decided before anyone does.
+const checkFireRuns = (
+  table: ScheduleTable,
+  runs: RunTable,
+  fires: ReadonlyArray<Fire>,
+  now: number,
+): void => {
+  const plan = new EnqueuePlan(runs, now)
+  const before = new Map<string, Array<Fire>>()
+  for (const fire of fires) {
+    const done = before.get(fire.scheduleId) ?? []
+    if (conflicts(table, fire, done)) continue
+    before.set(fire.scheduleId, [...done, fire])
+    if (fire.cancelRunId !== null) plan.cancel(fire.cancelRunId)
+    for (const run of fire.runs) plan.add(run)
+  }
+}
+
+const checkFillRuns = (
+  table: ScheduleTable,
+  runs: RunTable,
+  fills: ReadonlyArray<Fill>,
+  now: number,
+): void => {
+  const plan = new EnqueuePlan(runs, now)
+  const filled = new Set<string>()
+  for (const { scheduleId, at, runs: own } of fills) {
+    const name = `${at} ${scheduleId}`
+    const isFilled = filled.has(name) || (table.decided(scheduleId, at)?.runId ?? null) !== null
+    if (isFilled || table.get(scheduleId) === undefined) continue
+    if (own.length > 0) filled.add(name)
+    for (const run of own) plan.add(run)
+  }
+}
+
+/** Whether a step does nothing, after steps of its schedule that will have been done. */
+const conflicts = (table: ScheduleTable, fire: Fire, done: ReadonlyArray<Fire> = []): boolean => {
+  const row = table.get(fire.scheduleId)
+  if (row === undefined || row.version + done.length !== fire.version) return true
+  const instants = new Set(fire.occurrences.map(({ at }) => at))
+  if (instants.size < fire.occurrences.length) return true
+  const isDecided = (at: number): boolean =>
+    table.isDecided(fire.scheduleId, at) ||
+    done.some(({ occurrences }) => occurrences.some((each) => each.at === at))
+  return fire.occurrences.some(({ at }) => isDecided(at))
+}
+
 const fireOne = (table: ScheduleTable, runs: RunTable, fire: Fire, now: number): "fired" | "conflict" => {
   const row = table.get(fire.scheduleId)
-  if (row === undefined || row.version !== fire.version || decidesTwice(table, fire)) return "conflict"
-  const { created } = planEnqueue(runs, fire.runs, now)
+  if (row === undefined || conflicts(table, fire)) return "conflict"
+  // First, so that its key is free, and so that what needs it is skipped.
   const replaced = fire.cancelRunId === null ? undefined : runs.entries.get(fire.cancelRunId)
   const cancelled = replaced === undefined ? null : Transition.cancelled(replaced.run, replacedReason, now)
   if (replaced !== undefined && cancelled !== null) runs.apply(replaced, cancelled, now)
-  for (const run of created) runs.insert(run)
+  enqueueAll(runs, fire.runs, now)
   const origin = { trigger: JSON.stringify(row.trigger), zoneData: fire.zoneData }
   for (const { at, lastAt, count, runId, reason, nominalAt } of fire.occurrences) {
     const decision = { scheduleId: row.id, at, lastAt, count, runId, reason, decidedAt: now, nominalAt }
@@ -125,12 +163,13 @@ const fillOne = (table: ScheduleTable, runs: RunTable, fill: Fill, now: number):
   if (row === undefined) return { at, runId: null, result: "unknown" }
   const there = table.decided(scheduleId, at)
   if (there !== undefined && there.runId !== null) return { at, runId: there.runId, result: "exists" }
-  for (const run of planEnqueue(runs, fill.runs, now).created) runs.insert(run)
+  enqueueAll(runs, fill.runs, now)
   const runId = fill.runs[fill.runs.length - 1]?.id ?? null
   const filled = { runId, reason: null, decidedAt: now }
   const origin = { nominalAt: null, trigger: JSON.stringify(row.trigger), zoneData: row.zoneData }
   // A row of one instant may stand for several of the pattern, which calendars held until then.
-  if (there !== undefined && there.lastAt === at) table.replace({ ...there, ...filled })
+  const isAlone = there !== undefined && (there.count === 1 || there.lastAt === at)
+  if (isAlone) table.replace({ ...there, lastAt: at, ...filled })
   else {
     table.countOut(scheduleId, at)
     table.decide({ scheduleId, at, lastAt: at, count: 1, ...filled, ...origin })
@@ -173,10 +212,4 @@ const fresh = {
   resumedAt: null,
   lastRunId: null,
   runCount: 0,
-}
-
-const decidesTwice = (table: ScheduleTable, fire: Fire): boolean => {
-  const instants = new Set(fire.occurrences.map((occurrence) => occurrence.at))
-  if (instants.size < fire.occurrences.length) return true
-  return fire.occurrences.some((occurrence) => table.isDecided(fire.scheduleId, occurrence.at))
 }

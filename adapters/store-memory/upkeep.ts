@@ -17,15 +17,12 @@ export const makeUpkeep = (
   reclaim: (self: string, limit: number): ReadonlyArray<Reclaimed> => {
     checkLimit(limit, batchMax)
     const now = clock()
-    const taken: Array<Reclaimed> = []
-    for (const node of Array.from(table.running.keys())) {
-      if (node === self || nodes.isAlive(node, now)) continue
-      for (const entry of [...(table.running.get(node) ?? [])].slice(0, limit - taken.length)) {
-        const reclaimed = reclaimOne(table, entry, node, now)
-        if (reclaimed !== null) taken.push(reclaimed)
-      }
-      if (taken.length >= limit) break
-    }
+    const lost = [...table.running]
+      .filter(([node]) => node !== self && !nodes.isAlive(node, now))
+      .flatMap(([, carried]) => [...carried])
+      .sort((a, b) => (a.run.id < b.run.id ? -1 : 1))
+    // The end of one may end another.
+    const taken = lost.slice(0, limit).flatMap((entry) => reclaimOne(table, entry, now) ?? [])
     nodes.forgetDead(now, (node) => node !== self && !table.running.has(node))
     return taken
   },
@@ -73,7 +70,7 @@ export const makeUpkeep = (
       gone = entries.length
     }
     for (const entry of held) table.ended.push(entry)
-    schedules.forgetOccurrences(before)
+    schedules.forgetOccurrences(before, (runId) => table.entries.has(runId))
     return count
   },
 })
@@ -97,8 +94,9 @@ const takeEnded = (
   return gone
 }
 
-const reclaimOne = (table: RunTable, entry: Entry, node: string, now: number): Reclaimed | null => {
+const reclaimOne = (table: RunTable, entry: Entry, now: number): Reclaimed | null => {
   const { run } = entry
+  const node = run.node ?? ""
   const message = `Node "${node}" was lost while it carried the run`
   const error: ErrorInfo = { name: "LeaseLost", message, kind: "lost" }
   const next = Transition.lost(run, error, now)

@@ -19,6 +19,11 @@ type Transiting = Exclude<Settlement, Expanding | { kind: "succeeded" }>
 const dueOf = ({ state, dueAt }: Run): number | null =>
   state === "scheduled" || state === "ready" || state === "retrying" ? dueAt : null
 
+const firstToClaim = (a: Row, b: Row): number =>
+  (b["priority"] as number) - (a["priority"] as number) ||
+  (a["due_at"] as number) - (b["due_at"] as number) ||
+  ((a["id"] as string) < (b["id"] as string) ? -1 : 1)
+
 /** The part of a store that moves runs from due to ended; `flows` takes those that expand. */
 export const makeClaim = (session: Session, flows: Flows) => {
   const { database, now } = session
@@ -44,12 +49,19 @@ export const makeClaim = (session: Session, flows: Flows) => {
     sql`select id from runs indexed by runs_expiring where expires_at <= ${at("now")} and expires_at is not null
       and state in ('scheduled', 'ready', 'retrying') limit ${at("limit")}`,
   )
+  // Of those that end together, the outer ones first: they call off those within, which expanded later.
   const overtime = prepare(
     database,
     sql`select run_id from expansions indexed by expansions_deadline
-      where deadline_at <= ${at("now")} and deadline_at is not null limit ${at("limit")}`,
+      where deadline_at <= ${at("now")} and deadline_at is not null order by deadline_at, id limit ${at("limit")}`,
   )
   const takeWanted = makeWantedJobs(database)
+  // What a node may have of one queue, in the order of the index.
+  const wanted = sql`from runs indexed by runs_ready where state = 'ready'
+    and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
+    and (expires_at is null or expires_at > ${at("now")})
+    and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ${at("limit")}`
+  const firstOf = prepare(database, sql`select id, queue, priority, due_at ${wanted}`)
   const claimFrom = prepare(
     database,
     build
@@ -62,11 +74,7 @@ export const makeClaim = (session: Session, flows: Flows) => {
         startedAt: at<number>("now"),
         startAcknowledged: sql<number>`${at("acknowledged")} and not (select expands from wanted_jobs where job = ${runs.job})`,
       })
-      .where(
-        sql`${runs.seq} in (select seq from runs indexed by runs_ready where state = 'ready'
-          and queue = ${at("queue")} and due_at <= ${at("now")} and attempt < attempt_max
-          and job in (select job from wanted_jobs) order by priority desc, due_at, id limit ${at("limit")})`,
-      )
+      .where(sql`${runs.seq} in (select seq ${wanted})`)
       .returning(),
   )
   const succeed = prepare(
@@ -101,26 +109,55 @@ export const makeClaim = (session: Session, flows: Flows) => {
     sql`select * from runs indexed by runs_running where state = 'running' and node = ${at("node")} limit ${at("limit")}`,
   )
 
-  const promote = (limit: number): number => {
-    let promoted = 0
+  /** Ends what is overdue, at most `limit`. */
+  const expire = (limit: number): number => {
+    let expired = 0
     // The end of one may end another: each is looked at when its turn comes.
     for (const { id } of overdue.all({ now: now(), limit })) {
       const found = session.find(id as string)
       const after = found === undefined ? null : Transition.expired(found.run, now())
       if (found === undefined || after === null) continue
       session.save(found.run, after, found.settledToken, null)
-      promoted++
+      expired++
     }
-    for (const { run_id } of overtime.all({ now: now(), limit }))
-      if (flows.timeOut(run_id as string)) promoted++
+    return expired
+  }
+
+  /** Ends the rounds of flow runs that are over their deadline, at most `limit`. */
+  const timeOut = (limit: number): number => {
+    const late = overtime.all({ now: now(), limit })
+    const ended = late.filter(({ run_id }) => flows.timeOut(run_id as string)).length
     session.flush()
+    return ended
+  }
+
+  /** Makes ready what is due, at most `limit`. */
+  const makeReady = (limit: number): number => {
+    let left = limit
     for (const { from, statement } of promotions) {
-      for (const { job } of statement.all({ now: now(), limit })) {
-        session.count(job as string, from, "ready")
-        promoted++
-      }
+      if (left === 0) break
+      const promoted = statement.all({ now: now(), limit: left })
+      for (const { job } of promoted) session.count(job as string, from, "ready")
+      left -= promoted.length
     }
-    return promoted
+    return limit - left
+  }
+
+  // What has come too late goes first: the steps of a flow run that is over its deadline must not start; a run that is
+  // due and overdue must expire, and so must a flow run that has just been told to try again.
+  const promote = (limit: number): number =>
+    [timeOut, expire, makeReady].reduce((done, change) => done + (done < limit ? change(limit - done) : 0), 0)
+
+  /** How many runs each queue gives, so that together they are the first of all. */
+  const shares = ({ queues, limit }: Claim): Iterable<readonly [queue: string, limit: number]> => {
+    const [only, ...others] = new Set(queues)
+    if (only === undefined) return []
+    if (others.length === 0) return [[only, limit]]
+    const firsts = [only, ...others].flatMap((queue) => firstOf.all({ queue, now: now(), limit }))
+    const counts = new Map<string, number>()
+    for (const { queue } of firsts.sort(firstToClaim).slice(0, limit))
+      counts.set(queue as string, (counts.get(queue as string) ?? 0) + 1)
+    return counts
   }
 
   const claim = (wish: Claim): ReadonlyArray<Run> => {
@@ -128,21 +165,15 @@ export const makeClaim = (session: Session, flows: Flows) => {
     takeWanted(wish)
     // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
     return session.transaction(() => {
-      promote(batchMax)
+      while (timeOut(batchMax) === batchMax);
+      expire(batchMax)
+      makeReady(batchMax)
       const rows: Array<Row> = []
-      for (const queue of wish.queues) {
-        const limit = wish.limit - rows.length
-        if (limit === 0) break
-        const acknowledged = wish.acknowledged ? 1 : 0
+      const acknowledged = wish.acknowledged ? 1 : 0
+      for (const [queue, limit] of shares(wish))
         rows.push(...claimFrom.all({ node: wish.node, now: now(), acknowledged, queue, limit }))
-      }
       // RETURNING has no order of its own.
-      rows.sort(
-        (a, b) =>
-          (b["priority"] as number) - (a["priority"] as number) ||
-          (a["due_at"] as number) - (b["due_at"] as number) ||
-          ((a["id"] as string) < (b["id"] as string) ? -1 : 1),
-      )
+      rows.sort(firstToClaim)
       for (const row of rows) session.count(row["job"] as string, "ready", "running")
       return rows.map(decodeRun)
     }, true)

@@ -22,6 +22,9 @@ export const makeEnqueue = (session: Session) => {
 
   const store = (run: NewRun): Enqueued => {
     const now = session.now()
+    // Before its needs are looked at: of a run that is there they may be pruned.
+    const there = run.needs.length === 0 ? undefined : known(run)
+    if (there !== undefined) return there
     const needs = [...new Set(run.needs)].map((id) => {
       const need = session.find(id)?.run
       if (need === undefined) throw refusal(`needs: run "${run.id}" needs "${id}", which is not stored`)
@@ -29,7 +32,11 @@ export const makeEnqueue = (session: Session) => {
     })
     const open = needs.filter((need) => need.state !== "succeeded")
     const row = Transition.enqueued(run, open.length, now)
-    if (!session.insert(row)) return existing(run)
+    if (!session.insert(row)) {
+      const taken = known(run)
+      if (taken !== undefined) return taken
+      throw new Error(`Run "${run.id}" was refused by the file, and no run of its key is open`)
+    }
     const broken = open.find((need) => !openStates.includes(need.state))
     for (const need of broken === undefined ? needs : []) {
       session.addDependent(need.id, run.id)
@@ -43,18 +50,19 @@ export const makeEnqueue = (session: Session) => {
     return { id: run.id, result: "created", state: row.state, dueAt: row.dueAt }
   }
 
-  const existing = (run: NewRun): Enqueued => {
+  /** The run that is there already under this id, or holds this key. */
+  const known = (run: NewRun): Enqueued | undefined => {
     const same = session.find(run.id)?.run
     if (same !== undefined) return { id: same.id, result: "exists", state: same.state, dueAt: same.dueAt }
-    const row = byKey.get({ job: run.job, key: run.key })
-    if (row === undefined)
-      throw new Error(`Run "${run.id}" was refused by the file, and no run of its key is open`)
-    return {
-      id: row["id"] as string,
-      result: "exists",
-      state: row["state"] as Enqueued["state"],
-      dueAt: row["due_at"] as number,
-    }
+    const row = run.key === null ? undefined : byKey.get({ job: run.job, key: run.key })
+    return row === undefined
+      ? undefined
+      : {
+          id: row["id"] as string,
+          result: "exists",
+          state: row["state"] as Enqueued["state"],
+          dueAt: row["due_at"] as number,
+        }
   }
 
   return {

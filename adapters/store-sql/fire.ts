@@ -53,16 +53,22 @@ export const makeFire = (session: Session, enqueue: ReturnType<typeof makeEnqueu
     database,
     build
       .update(occurrences)
-      .set({ runId: at<string>("runId"), reason: null, decidedAt: at<number>("decidedAt") })
+      .set({
+        runId: at<string>("runId"),
+        reason: null,
+        decidedAt: at<number>("decidedAt"),
+        lastAt: sql`${occurrences.at}`,
+      })
       .where(eq(occurrences.seq, at("seq"))),
   )
-  // The row of several instants that holds this one is the last that begins at or before it.
+  // Rows of several instants lie apart, so only the last that begins at or before this one can hold it. Instants of
+  // it that were counted out before have rows of their own, which may lie between.
   const countOut = prepare(
     database,
     sql`update occurrences set count = count - 1, at = iif(at = ${at("at")}, at + 1, at) where seq = (
-      select seq from (select seq, last_at, count from occurrences
-        where schedule_id = ${at("scheduleId")} and at <= ${at("at")} order by at desc limit 1)
-      where count > 1 and last_at >= ${at("at")})`,
+      select seq from (select seq, last_at from occurrences
+        where schedule_id = ${at("scheduleId")} and at <= ${at("at")} and count > 1 order by at desc limit 1)
+      where last_at >= ${at("at")})`,
   )
 
   const moveRow = (fire: Fire) => [
@@ -129,7 +135,7 @@ export const makeFire = (session: Session, enqueue: ReturnType<typeof makeEnqueu
     runs.forEach(enqueue.store)
     const runId = runs[runs.length - 1]?.id ?? null
     // A row of one instant may stand for several of the pattern, which calendars held until then.
-    if (row !== undefined && row["last_at"] === instant) {
+    if (row !== undefined && (row["count"] === 1 || row["last_at"] === instant)) {
       fill.run({ seq: row["seq"] as number, runId, decidedAt: now() })
       return { at: instant, runId, result: "created" }
     }
@@ -142,12 +148,15 @@ export const makeFire = (session: Session, enqueue: ReturnType<typeof makeEnqueu
   return {
     fire: (fires: ReadonlyArray<Fire>): ReadonlyArray<"fired" | "conflict"> => {
       checkFires(fires)
-      const alike = fires.filter(isPlain)
+      // A schedule with a step that must be looked at has all of them looked at, in their order.
+      const special = new Set(fires.filter((fire) => !isPlain(fire)).map(({ scheduleId }) => scheduleId))
+      const isAlike = ({ scheduleId }: Fire): boolean => !special.has(scheduleId)
+      const alike = fires.filter(isAlike)
       try {
         return session.transaction(() => {
           if (alike.length < togetherMin) return fires.map(fireOne)
           fireTogether(alike)
-          return fires.map((fire) => (isPlain(fire) ? "fired" : fireOne(fire)))
+          return fires.map((fire) => (isAlike(fire) ? "fired" : fireOne(fire)))
         })
       } catch (error) {
         if (error !== notAlike) throw error

@@ -81,8 +81,8 @@ export const makeSchedules = (session: Session) => {
   )
   const ended = sql.raw(finalStates.map((state) => `'${state}'`).join(", "))
   const columns = sql.raw(dueColumns.map((name) => `s.${name}`).join(", "))
-  // Whether the last run of a schedule counts as alive although it is dead.
-  const held = sql`(r.state = 'dead' and json_extract(s.trigger, '$.holdOnFailure') = 1 and exists (
+  // Whether the last run of a schedule counts as alive although it is dead. Never null, or its opposite would be too.
+  const held = sql`(r.state = 'dead' and ifnull(json_extract(s.trigger, '$.holdOnFailure'), 0) = 1 and exists (
     select 1 from dead_letters as d where d.run_id = s.last_run_id and d.replayed_by is null))`
   const due = prepareScan(
     database,

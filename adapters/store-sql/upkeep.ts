@@ -21,7 +21,7 @@ export const makeUpkeep = (session: Session, flows: Flows) => {
     database,
     sql`select id from runs indexed by runs_running where state = 'running' and node <> ${at("self")}
       and not exists (select 1 from nodes where nodes.id = runs.node and nodes.expires_at > ${at("now")})
-      limit ${at("limit")}`,
+      order by id limit ${at("limit")}`,
   )
   const forgetNodes = prepare(
     database,
@@ -88,11 +88,13 @@ export const makeUpkeep = (session: Session, flows: Flows) => {
       where at < ${at("before")} and decided_at < ${at("before")} and (run_id is null
       or not exists (select 1 from runs where runs.id = occurrences.run_id)) limit ${at("limit")})`,
   )
-  // Rows that it named were decided before it was left.
+  // Rows that it named were decided before it was left, so those that are left of them have runs that are there.
   const forgetTriggers = prepare(
     database,
     sql`delete from triggers where used_at < ${at("before")}
-      and not exists (select 1 from schedules where schedules.trigger_id = triggers.id)`,
+      and not exists (select 1 from schedules where schedules.trigger_id = triggers.id)
+      and id not in (select trigger_id from occurrences indexed by occurrences_at
+        where at < ${at("before")} and trigger_id is not null)`,
   )
 
   const reclaimOne = (id: string): Reclaimed | null => {
@@ -164,6 +166,8 @@ export const makeUpkeep = (session: Session, flows: Flows) => {
     },
     replay: (runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): ReadonlyArray<Replayed> => {
       checkBatch("runIds", runIds)
+      if (newIds.length !== runIds.length)
+        throw refusal(`newIds: ${newIds.length} ids for ${runIds.length} runs`)
       return session.transaction(() => runIds.map((id, index) => replayOne(id, newIds[index] as string)))
     },
     drop: (runIds: ReadonlyArray<string>): number => {

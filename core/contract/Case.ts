@@ -19,12 +19,24 @@ export class ContractClock extends Context.Service<
   }
 >()("uhrwerk/core/ContractClock") {}
 
+/**
+ * A second store for the case, as empty as its own and on the same clock: what happens there without a fault is what
+ * must be seen in its own with one. It is opened when it is asked for.
+ */
+export class ContractTwin extends Context.Service<
+  ContractTwin,
+  { readonly store: Effect.Effect<Context.Context<Store>, unknown> }
+>()("uhrwerk/core/ContractTwin") {}
+
+/** What a case is given. */
+export type CaseServices = Store | ContractClock | ContractTwin
+
 /** One promise of a store, and how to check it. */
 export interface Case {
   /** `operation > what it promises`; unique in the kit. */
   readonly name: string
   /** Fails when the promise is broken. Given a store without any row and a clock of its own. */
-  readonly run: Effect.Effect<void, unknown, Store | ContractClock>
+  readonly run: Effect.Effect<void, unknown, CaseServices>
   /** Why the case does not apply to a store that says this of itself; `null` when it does. */
   readonly skip?: (capabilities: StoreCapabilities) => string | null
 }

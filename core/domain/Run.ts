@@ -74,6 +74,8 @@ export interface NewRun {
 /** A run as it is stored. */
 export interface Run extends NewRun {
   readonly dueAt: number
+  /** Always 0: `dueAt` says it. */
+  readonly delayMillis: number
   readonly state: RunState
   readonly createdAt: number
   /** Attempts used so far; the running one counts. */
@@ -95,7 +97,7 @@ export interface Run extends NewRun {
   readonly output: string | null
   /** Why the latest attempt failed. */
   readonly error: ErrorInfo | null
-  /** In one sentence, why it ended without running, or waits. */
+  /** In one sentence, why it ended without running, or waits; of several needs that failed it names one. */
   readonly reason: string | null
 }
 

@@ -26,6 +26,7 @@ export const enqueued = (run: NewRun, waitingFor: number, now: number): Run => {
   return {
     ...run,
     dueAt,
+    delayMillis: 0,
     state: waitingFor > 0 ? "blocked" : dueAt <= now ? "ready" : "scheduled",
     createdAt: now,
     attempt: 0,

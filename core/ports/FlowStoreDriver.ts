@@ -32,7 +32,7 @@ export interface FlowView {
   readonly expansion: Expansion
   /** Attempts at its steps so far; each but the first re-ran what had failed. */
   readonly round: number
-  /** When this attempt is over; `null`: no limit. */
+  /** When this attempt is over; `null`: no limit, or the run does not wait for its steps any more. */
   readonly deadlineAt: number | null
   readonly steps: ReadonlyArray<StepView>
 }

@@ -108,7 +108,10 @@ export interface RunStoreDriver {
   dueWithin(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
   /** Running runs that `node` holds, at most `limit`: how a node finds a claim whose answer it never got. */
   carried(node: string, limit: number): Awaitable<ReadonlyArray<Run>>
-  /** Takes back runs of nodes whose lease has expired, at most `limit`, never those of `self`. */
+  /**
+   * Takes back runs of nodes whose lease has expired, the lowest id first and at most `limit`, never those of `self`.
+   * The end of one may end another, as in a flow that fails with its first step.
+   */
   reclaim(self: string, limit: number): Awaitable<ReadonlyArray<Reclaimed>>
   cancel(ids: ReadonlyArray<string>, reason: string): Awaitable<ReadonlyArray<Cancelled>>
   /** The runs of these ids, in that order, without those that are not there. */
@@ -123,13 +126,15 @@ export interface RunStoreDriver {
     readonly before?: string
     readonly limit: number
   }): Awaitable<ReadonlyArray<DeadLetter>>
-  /** Makes a new run of a dead one, once; `newIds[i]` is the id for `runIds[i]`. */
+  /** Makes a new run of a dead one, once; `newIds[i]` is the id for `runIds[i]`. Refused: another number of ids, and an id that is taken. */
   replay(runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): Awaitable<ReadonlyArray<Replayed>>
   /** Removes letters; answers how many there were. The dead runs stay until they are pruned. */
   drop(runIds: ReadonlyArray<string>): Awaitable<number>
   /**
    * Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. The run of a step
-   * stays as long as its flow run is there, or a re-run that kept it.
+   * stays as long as its flow run is there, or a re-run that kept it. With them go rows of the ledger whose instant
+   * and decision are before `before`, but not those whose run is there. A run that was made after the clock had
+   * stepped back may stay until the older ones can go as well.
    */
   prune(before: number, limit: number): Awaitable<number>
 }
@@ -143,7 +148,7 @@ export interface Fire {
   readonly nextAt: number | null
   /** Not `null`: the schedule is due again when its last run has ended; see `ScheduleRow`. */
   readonly waitsUntil: number | null
-  /** Cancelled in the same step unless it has ended; `null`: none. */
+  /** Cancelled in the same step, before its runs are stored, unless it has ended; `null`: none. */
   readonly cancelRunId: string | null
   readonly occurrences: ReadonlyArray<Omit<Occurrence, "scheduleId" | "decidedAt" | "trigger" | "zoneData">>
   readonly runs: ReadonlyArray<NewRun>

@@ -139,14 +139,3 @@ export const eventually = async <A>(
     await pause(20)
   }
 }
-
-/** Random numbers in [0, 1) that a seed repeats (mulberry32). */
-export const randomOf = (seed: number): (() => number) => {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}

@@ -4,7 +4,8 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { check } from "./checker.ts"
-import { inFolder, pause, randomOf, type RuntimeName, runtimes } from "./children.ts"
+import { randomOf } from "../common/random.ts"
+import { inFolder, pause, type RuntimeName, runtimes } from "./children.ts"
 import { readEvidence } from "./evidence.ts"
 
 const seed = Number(process.env["CHAOS_SEED"] ?? Date.now() % 2 ** 31)

@@ -36,6 +36,8 @@ export interface Counters {
   reclaimed: number
   occurrences: number
   flows: number
+  /** The chance that would have come next: two runs that agree in it did the same, step by step. */
+  fingerprint: number
 }
 
 const zero = (): Counters => ({
@@ -58,6 +60,7 @@ const zero = (): Counters => ({
   reclaimed: 0,
   occurrences: 0,
   flows: 0,
+  fingerprint: 0,
 })
 
 // More of them say nothing new.

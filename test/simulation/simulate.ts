@@ -190,5 +190,6 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   for (const check of checks) check.end?.()
   clients.check()
   watch.counters.steps = world.steps
+  watch.counters.fingerprint = random.int(0, 2 ** 31 - 1)
   return { seed, counters: watch.counters, violations: watch.violations, history: watch.history }
 }

@@ -224,6 +224,28 @@ export const callOffCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "reclaim > with fail-fast the first step that is lost for good calls off the others, lost or not",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* join("n1", 5_000)
+      yield* beginFlow(1, flowOf([step("a"), step("b"), step("c")], { failFast: true }))
+      yield* claimStep("c")
+      yield* claimStep("b")
+      clock.advance(5_000)
+      yield* join("n2", 600_000)
+      const lost = yield* runs.reclaim("n2", 10)
+      const view = yield* viewOf(runId(1))
+      const [, b, c] = view.steps.map((each) => each.runId ?? "")
+      yield* expectSame(
+        "lost",
+        lost.map(({ id, state }) => [id, state]),
+        [[b, "dead"]],
+      )
+      yield* expectSame("c", yield* statesOf(c ?? ""), ["cancelled"])
+    }),
+  },
+  {
     name: "reclaim > a step's run that is lost for good has failed; one with attempts left is still open",
     run: Effect.gen(function* () {
       const runs = yield* RunStore

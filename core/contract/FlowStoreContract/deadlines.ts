@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { RunStore } from "../../ports/Store.ts"
 import { calledOffReason } from "../../ports/StoreDriver.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "../Case.ts"
-import { claim, claimOne, runId, settle, stored, success } from "../Fixtures.ts"
+import { claim, claimOne, runId, settle, statesOf, stored, success } from "../Fixtures.ts"
 import {
   beginFlow,
   claimStep,
@@ -75,6 +75,16 @@ export const deadlineCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "deadline > a flow run that may not start any more does not try again: it expires",
+    run: Effect.gen(function* () {
+      const clock = yield* ContractClock
+      yield* beginFlow(1, limited, { expiresAt: clock.now() + 1_000 }, 60_000)
+      clock.advance(5_000)
+      yield* expectSame("claim", yield* claim({ jobs: ["do-a", "flow-1"] }), [])
+      yield* expectFields("run", yield* stored(runId(1)), { state: "expired", endedAt: clock.now() })
+    }),
+  },
+  {
     name: "deadline > each round has one of its own, and re-runs what was called off",
     run: Effect.gen(function* () {
       const runs = yield* RunStore
@@ -85,6 +95,7 @@ export const deadlineCases: ReadonlyArray<Case> = [
       yield* runs.promote(10)
       yield* expectFields("run", yield* stored(runId(1)), { state: "retrying", dueAt: clock.now() + 1_000 })
       yield* expectSame("between", yield* stepStates(runId(1)), ["succeeded", "failed", "upstream_failed"])
+      yield* expectFields("no deadline between", yield* viewOf(runId(1)), { deadlineAt: null })
       yield* expectSame("nothing to claim", yield* claim({ jobs: ["do-b", "do-c"] }), [])
       clock.advance(1_000)
       yield* settle(expanding(yield* claimOne({ jobs: ["flow-1"] }), limited, null))
@@ -93,6 +104,7 @@ export const deadlineCases: ReadonlyArray<Case> = [
       yield* expectSame("in time", yield* runs.promote(10), 0)
       yield* succeedSteps("b", "c")
       yield* expectFields("end", yield* stored(runId(1)), { state: "succeeded" })
+      yield* expectFields("no deadline at the end", yield* viewOf(runId(1)), { deadlineAt: null })
       clock.advance(60_000)
       yield* expectSame("nothing to do", yield* runs.promote(10), 0)
     }),
@@ -109,6 +121,23 @@ export const deadlineCases: ReadonlyArray<Case> = [
       yield* expectFields("outer", yield* stored(outer.id), { state: "dead" })
       yield* expectSame("steps", yield* stepStates(runId(1)), ["failed", "released"])
       yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "deadline > of a flow in a flow that are over together, the outer one calls off the inner",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const inner: Array<string> = []
+      for (const n of [1, 2, 3]) {
+        yield* beginFlow(n, flowOf([step("outer")], { timeoutMillis: 5_000 }), {}, 60_000)
+        const outer = yield* claimStep("outer")
+        yield* settle(expanding(outer, limited, 60_000))
+        inner.push(outer.id)
+      }
+      ;(yield* ContractClock).advance(5_000)
+      yield* runs.promote(10)
+      yield* expectSame("outer", yield* statesOf(...[1, 2, 3].map(runId)), Array(3).fill("retrying"))
+      yield* expectSame("inner", yield* statesOf(...inner), Array(3).fill("cancelled"))
     }),
   },
   {

@@ -134,6 +134,8 @@ export const expandCases: ReadonlyArray<Case> = [
       yield* expectSame("runs", (yield* runs.list({ limit: 10 })).length, 1)
       yield* runs.cancel([run.id], "Not wanted")
       yield* expectFields("cancelled", yield* settle(expanding(run, three)), { result: "stale" })
+      const nonsense = flowOf([step("a", ["gone"])])
+      yield* expectFields("what nobody reads", yield* settle(expanding(run, nonsense)), { result: "stale" })
       yield* expectSame("still", (yield* runs.list({ limit: 10 })).length, 1)
     }),
   },

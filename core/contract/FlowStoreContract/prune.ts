@@ -139,6 +139,30 @@ export const flowPruneCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "prune > a flow run that was re-run goes, with the runs that the re-run did not keep",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const flows = yield* FlowStore
+      const clock = yield* ContractClock
+      yield* beginFlow(1, flowOf([step("a"), step("b"), step("c", ["b"])]))
+      yield* succeedSteps("a")
+      yield* failSteps("b")
+      const [a, b] = (yield* viewOf(runId(1))).steps.map((each) => each.runId ?? "")
+      yield* flows.rerunFlow(runId(1), runId(2), "failed")
+      clock.advance(60_000)
+      yield* expectSame("pruned", yield* pruneAll, 2)
+      yield* expectSame("left", yield* statesOf(runId(1), runId(2), a ?? "", b ?? ""), [
+        "blocked",
+        "succeeded",
+      ])
+      yield* succeedSteps("b", "c")
+      clock.advance(60_000)
+      yield* expectSame("the rest", yield* pruneAll, 4)
+      yield* expectSame("nothing is left", yield* runs.list({ limit: 10 }), [])
+      yield* expectTrueCounts
+    }),
+  },
+  {
     name: "prune > so do those of a flow run that had no letter",
     run: Effect.gen(function* () {
       const runs = yield* RunStore

@@ -222,6 +222,18 @@ export const rerunCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "rerunFlow > exists with the id of a run that replays it, expanded or not",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const flows = yield* FlowStore
+      yield* endedFlow
+      yield* runs.replay([runId(1)], [runId(2)])
+      yield* runs.drop([runId(1)])
+      const answer = yield* flows.rerunFlow(runId(1), runId(2), "failed")
+      yield* expectSame("answer", answer, { result: "exists", runId: runId(2) })
+    }),
+  },
+  {
     name: "rerunFlow > refused: the id of another run, and a run that is itself a step",
     run: Effect.gen(function* () {
       const flows = yield* FlowStore

@@ -71,7 +71,8 @@ export const retryCases: ReadonlyArray<Case> = [
       yield* succeedSteps("a", "d")
       yield* failSteps("b")
       clock.advance(1_000)
-      const other = flowOf([step("x")], { failFast: true })
+      // Not even looked at, or it would be refused.
+      const other = flowOf([step("x", ["gone"])], { failFast: true })
       yield* expectFields("answer", yield* again(other, null), { result: "settled", state: "blocked" })
       const view = yield* viewOf(runId(1))
       yield* expectFields("view", view, { round: 2, expansion: fork })

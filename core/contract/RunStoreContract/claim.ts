@@ -90,6 +90,20 @@ export const claimCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "claim > no queue comes before the others when there are more runs than the limit",
+    run: Effect.gen(function* () {
+      const now = (yield* ContractClock).now()
+      yield* enqueue(
+        ...[1, 2, 3].map((n) => newRun(n, { queue: "a", dueAt: now - n })),
+        ...[4, 5, 6].map((n) => newRun(n, { queue: "b", dueAt: now - n, priority: n === 5 ? 1 : 0 })),
+      )
+      const wish = { queues: ["a", "b"], limit: 2 }
+      const pages = [yield* claim(wish), yield* claim(wish), yield* claim(wish)]
+      const ids = pages.map((page) => page.map((run) => run.id))
+      yield* expectSame("pages", ids, [[5, 6].map(runId), [4, 3].map(runId), [2, 1].map(runId)])
+    }),
+  },
+  {
     name: "claim > runs due at the same instant go out in the order of their ids",
     run: Effect.gen(function* () {
       const runs = yield* RunStore
@@ -256,6 +270,18 @@ export const claimCases: ReadonlyArray<Case> = [
         yield* expectFields(`run ${n}`, run, { state: "expired", endedAt: clock.now(), node: null })
         yield* expectSame("a reason is given", typeof run.reason, "string")
       }
+    }),
+  },
+  {
+    name: "claim > what is overdue is never given, however much there is of it",
+    run: Effect.gen(function* () {
+      const clock = yield* ContractClock
+      const expiresAt = clock.now() + 10
+      yield* enqueue(...newRuns(1_000, { expiresAt }))
+      yield* enqueue(...[1_001, 1_002].map((n) => newRun(n, { expiresAt })), newRun(1_003))
+      clock.advance(10)
+      const ids = (yield* claim({ limit: 1_000 })).map((run) => run.id)
+      yield* expectSame("given", ids, [runId(1_003)])
     }),
   },
   {

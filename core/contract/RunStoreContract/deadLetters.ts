@@ -154,6 +154,17 @@ export const deadLetterCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "replay > refused when there is not one new id for each run",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      yield* bringTo(1, "dead")
+      yield* expectRefused("none", runs.replay([runId(1)], []))
+      yield* expectRefused("none for an unknown run", runs.replay([runId(7)], []))
+      yield* expectRefused("one more", runs.replay([runId(1)], [runId(2), runId(3)]))
+      yield* expectSame("letters", (yield* runs.deadLetters({ limit: 10 })).length, 1)
+    }),
+  },
+  {
     name: "replay > a run without a letter is unknown",
     run: Effect.gen(function* () {
       const runs = yield* RunStore

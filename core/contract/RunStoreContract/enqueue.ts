@@ -73,6 +73,8 @@ export const enqueueCases: ReadonlyArray<Case> = [
       const now = (yield* ContractClock).now()
       const [answer] = yield* enqueue(newRun(1, { delayMillis: 1_500 }))
       yield* expectFields("answer", answer, { state: "scheduled", dueAt: now + 1_500 })
+      const run = yield* stored(runId(1))
+      yield* expectFields("run", run, { dueAt: now + 1_500, delayMillis: 0 })
     }),
   },
   {
@@ -115,6 +117,31 @@ export const enqueueCases: ReadonlyArray<Case> = [
       const [answer] = yield* enqueue(newRun(1))
       yield* expectFields("answer", answer, { id: runId(1), result: "exists", state: "succeeded" })
       yield* expectSame("claim", yield* claim(), [])
+    }),
+  },
+  {
+    name: "enqueue > repeated when its needs are pruned, or for a key that is in use, it answers what is there",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* enqueue(newRun(1), newRun(2, { needs: [runId(1)], key: "k" }))
+      yield* settle(success(yield* claimOne()))
+      clock.advance(1)
+      yield* runs.cancel([runId(2)], "Not wanted")
+      yield* enqueue(newRun(3, { key: "k" }))
+      yield* expectSame("pruned", yield* runs.prune(clock.now(), 10), 1)
+      const again = yield* enqueue(
+        newRun(2, { needs: [runId(1)], key: "k" }),
+        newRun(4, { needs: [runId(1)], key: "k" }),
+      )
+      yield* expectSame(
+        "answers",
+        again.map(({ id, result }) => [id, result]),
+        [
+          [runId(2), "exists"],
+          [runId(3), "exists"],
+        ],
+      )
     }),
   },
   {

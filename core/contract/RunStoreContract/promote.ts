@@ -47,6 +47,21 @@ export const promoteCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "promote > the limit is that of all changes together, whatever they are",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* enqueue(newRun(1), newRun(2), newRun(3), newRun(4), newRun(5))
+      for (const run of yield* claim({ limit: 2 })) yield* settle(failing(run, 10))
+      yield* runs.cancel([runId(3), runId(4), runId(5)], "Not wanted")
+      yield* enqueue(newRun(6, { delayMillis: 10 }), newRun(7, { delayMillis: 10 }))
+      yield* enqueue(newRun(8, { expiresAt: clock.now() + 10 }), newRun(9, { expiresAt: clock.now() + 10 }))
+      clock.advance(10)
+      const answers = [yield* runs.promote(3), yield* runs.promote(2), yield* runs.promote(2)]
+      yield* expectSame("answers", answers, [3, 2, 1])
+    }),
+  },
+  {
     name: "promote > expires what has passed its time to start, in every waiting state",
     run: Effect.gen(function* () {
       const runs = yield* RunStore

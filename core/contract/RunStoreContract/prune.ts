@@ -15,7 +15,15 @@ import {
   statesOf,
   stored,
 } from "../Fixtures.ts"
-import { decision, fireOne } from "../ScheduleStoreContract/fixtures.ts"
+import {
+  decision,
+  everySecond,
+  fireAt,
+  fireOne,
+  newSchedule,
+  put,
+  rowOf,
+} from "../ScheduleStoreContract/fixtures.ts"
 
 /** Cases of `prune`. */
 export const pruneCases: ReadonlyArray<Case> = [
@@ -161,8 +169,24 @@ export const pruneCases: ReadonlyArray<Case> = [
       yield* expectSame("deleted", yield* runs.prune(clock.now(), 100), 1)
       yield* expectFields("last run", yield* stored(runId(2)), { state: "cancelled" })
       const ledger = (yield* schedules.occurrences({ limit: 10 })).map((row) => row.runId)
-      // A store may keep the row of a run that is there.
-      yield* expectSame("ledger", ledger.includes(runId(1)), false)
+      yield* expectSame("ledger: the row of a run that is there stays", ledger, [runId(2)])
+    }),
+  },
+  {
+    name: "prune > a ledger row that stays keeps its trigger, although the schedule has another one now",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* put(newSchedule("s", { cursor: start - 1, nextAt: start }))
+      yield* fireOne(fireAt(yield* rowOf("s"), start, newRun(1, { scheduleId: "s" })))
+      const trigger = { kind: "every", periodMillis: 5_000, startAt: null } as const
+      yield* put(newSchedule("s", { cursor: start, nextAt: null }, { trigger }))
+      clock.advance(60_000)
+      yield* runs.prune(clock.now(), 100)
+      const texts = (yield* schedules.occurrences({ limit: 10 })).map((row) => row.trigger)
+      yield* expectSame("triggers", texts, [JSON.stringify(everySecond)])
     }),
   },
   {
@@ -193,13 +217,16 @@ export const pruneCases: ReadonlyArray<Case> = [
         nextAt: null,
         waitsUntil: null,
         cancelRunId: null,
-        occurrences: [decision(start - 5_000, null, "missed")],
+        occurrences: [decision(start - 5_000, null, "missed"), decision(start + 10, null, "paused")],
         runs: [],
         lastRunId: null,
         zoneData: null,
       })
       yield* runs.prune(start, 100)
-      yield* expectSame("ledger", (yield* schedules.occurrences({ limit: 10 })).length, 1)
+      yield* expectSame("ledger", (yield* schedules.occurrences({ limit: 10 })).length, 2)
+      yield* runs.prune(start + 10, 100)
+      const instants = (yield* schedules.occurrences({ limit: 10 })).map(({ at }) => at)
+      yield* expectSame("an instant after it", instants, [start + 10])
     }),
   },
 ]

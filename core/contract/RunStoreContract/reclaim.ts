@@ -277,6 +277,18 @@ export const reclaimCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "reclaim > the lowest id first, in whatever order the runs were claimed",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      yield* enqueue(...[3, 1, 5, 2, 4].map((n) => newRun(n, { priority: n })))
+      yield* claimAndDie(true)
+      for (const expected of [[1, 2], [3, 4], [5]]) {
+        const ids = (yield* runs.reclaim("n1", 2)).map((row) => row.id)
+        yield* expectSame("ids", ids, expected.map(runId))
+      }
+    }),
+  },
+  {
     name: "reclaim > removes the row of a dead node that carries nothing any more",
     run: Effect.gen(function* () {
       const runs = yield* RunStore

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { RunStore, ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectLimit, expectRefused, expectSame } from "../Case.ts"
-import { newRun, newRuns, runId, stored } from "../Fixtures.ts"
+import { newRun, newRuns, runId, stored, statesOf } from "../Fixtures.ts"
 import { decision, fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 /** A schedule with a run at `start`, a missed instant 1 s before, and ten that share a row before that. */
@@ -123,6 +123,31 @@ export const backfillCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "backfill > every instant of a shared row is counted out of it, and the last one is filled in its place",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const start = yield* withLedger
+      const fill = (index: number) => ({
+        scheduleId: "s",
+        at: start - index * 1_000,
+        runs: [newRun(index + 20)],
+      })
+      const shared = Effect.gen(function* () {
+        const rows = yield* schedules.occurrences({ scheduleId: "s", limit: 50 })
+        const row = rows.find((each) => each.reason === "missed" && each.at < start - 1_000)
+        return [row?.at, row?.lastAt, row?.count]
+      })
+      for (const index of [7, 5, 6, 2]) yield* schedules.backfill([fill(index)])
+      yield* expectSame("four", yield* shared, [start - 11_000, start - 2_000, 6])
+      yield* schedules.backfill([3, 4, 8, 9, 10].map(fill))
+      yield* expectSame("nine", yield* shared, [start - 11_000, start - 2_000, 1])
+      yield* schedules.backfill([fill(11)])
+      yield* expectSame("ten", yield* shared, [undefined, undefined, undefined])
+      const own = (yield* schedules.occurrences({ scheduleId: "s", before: start - 10_000, limit: 50 }))[0]
+      yield* expectFields("the last", own, { at: start - 11_000, lastAt: start - 11_000, runId: runId(31) })
+    }),
+  },
+  {
     name: "backfill > needs are stored with their run; a schedule that is not there gets none; a refusal leaves nothing",
     run: Effect.gen(function* () {
       const runs = yield* RunStore
@@ -145,6 +170,40 @@ export const backfillCases: ReadonlyArray<Case> = [
         "fills",
         schedules.backfill(Array.from({ length: 1_001 }, () => ({ ...nobody, runs: [] }))),
       )
+    }),
+  },
+  {
+    name: "backfill > the runs of a fill that does nothing are nothing to the others",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const start = yield* withLedger
+      const fill = (at: number, id: number, needs: ReadonlyArray<string> = [], scheduleId = "s") => ({
+        scheduleId,
+        at,
+        runs: [newRun(id, { needs })],
+      })
+      const there = fill(start, 10, [runId(99)])
+      const nobody = fill(start, 11, [runId(99)], "nobody")
+      const good = fill(start - 1_000, 12)
+      for (const need of [10, 11]) {
+        const fills = [
+          fill(start, 10),
+          fill(start, 11, [], "nobody"),
+          good,
+          fill(start - 30_000, 13, [runId(need)]),
+        ]
+        yield* expectRefused(`needs ${need}`, schedules.backfill(fills))
+      }
+      yield* expectSame("runs", yield* statesOf(...[10, 11, 12, 13].map(runId)), [])
+      const again = { ...good, runs: [newRun(14, { needs: [runId(99)] })] }
+      const answers = yield* schedules.backfill([there, nobody, good, again])
+      yield* expectSame(
+        "answers",
+        answers.map(({ result }) => result),
+        ["exists", "unknown", "created", "exists"],
+      )
+      yield* expectSame("stored", (yield* runs.list({ limit: 10 })).length, 2)
     }),
   },
   {

@@ -137,6 +137,25 @@ export const batchCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "fire > the runs of a step that is a conflict are nothing to the others",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const { now, rows } = yield* savedMany(3)
+      const [first, second, third] = rows
+      if (first === undefined || second === undefined || third === undefined) return
+      const late = { id: first.id, version: first.version - 1 }
+      const needing = (need: number) => fireAt(third, now, newRun(3, { needs: [runId(need)] }))
+      const steps = [fireAt(late, now, newRun(1)), fireAt(second, now, newRun(2)), needing(1)]
+      yield* expectRefused("a need that is not stored", schedules.fire(steps))
+      yield* expectSame("runs", yield* runs.list({ limit: 10 }), [])
+      yield* expectSame("due", yield* schedules.dueSchedules(10), rows)
+      const unknown = fireAt(late, now, newRun(1, { needs: [runId(99)] }))
+      const answers = yield* schedules.fire([unknown, fireAt(second, now, newRun(2)), needing(2)])
+      yield* expectSame("not looked at", answers, ["conflict", "fired", "fired"])
+    }),
+  },
+  {
     name: "fire > two steps of one schedule: the second goes on where the first left it, or is a conflict",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore
@@ -151,6 +170,23 @@ export const batchCases: ReadonlyArray<Case> = [
       ]
       yield* expectSame("answers", yield* schedules.fire(steps), ["fired", "fired", "conflict"])
       yield* expectFields("schedule", yield* rowOf(row.id), { version: 3, lastRunId: runId(2), runCount: 2 })
+    }),
+  },
+  {
+    name: "fire > in a large batch too the first of two steps of one schedule counts, whatever kind they are",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const { now, rows } = yield* savedMany(20)
+      const [row] = rows
+      if (row === undefined) return
+      const steps = [
+        fireAt(row, now, newRun(1, { key: "k" })),
+        fireAt(row, now + 1, newRun(2)),
+        ...rows.slice(1).map((each, index) => fireAt(each, now, newRun(index + 3))),
+      ]
+      const answers = yield* schedules.fire(steps)
+      yield* expectSame("answers", answers, ["fired", "conflict", ...Array(19).fill("fired")])
+      yield* expectFields("schedule", yield* rowOf(row.id), { version: 2, lastRunId: runId(1) })
     }),
   },
   {

@@ -1,9 +1,21 @@
 // What a store keeps for the policies of a schedule: what waits for the end of the last run, which run the next one
 // takes the place of, how many there were, and the pause with its note.
 import * as Effect from "effect/Effect"
+import { finalStates } from "../../domain/Run.ts"
 import { RunStore, ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectSame, expectTrue } from "../Case.ts"
-import { claim, claimOne, newRun, runId, settle, stored, success } from "../Fixtures.ts"
+import {
+  claim,
+  claimOne,
+  enqueue,
+  failing,
+  newRun,
+  runId,
+  settle,
+  statesOf,
+  stored,
+  success,
+} from "../Fixtures.ts"
 import { everySecond, fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 const dueIds = Effect.gen(function* () {
@@ -21,17 +33,30 @@ const waiting = Effect.gen(function* () {
 
 /** Cases of what a schedule waits for, replaces and counts. */
 export const policyCases: ReadonlyArray<Case> = [
-  {
-    name: "dueSchedules > a schedule of any kind that waits is due when its last run has ended, however it did",
+  ...finalStates.map((state): Case => ({
+    name: `dueSchedules > a schedule of any kind that waits is due when its last run has ended ${state}`,
     run: Effect.gen(function* () {
       const clock = yield* ContractClock
-      yield* expectFields("row", yield* waiting, { nextAt: null, waitsUntil: clock.now() + 7 })
-      clock.advance(60_000)
+      const now = clock.now()
+      yield* put(newSchedule("s", { cursor: now, nextAt: now }, { overlap: "queueOne" }))
+      const run = newRun(1, { expiresAt: now + 60_000, needs: state === "skipped" ? [runId(2)] : [] })
+      const step = fireAt(yield* rowOf("s"), now, run, { nextAt: null, waitsUntil: now + 7 })
+      yield* enqueue(newRun(2, { job: "need" }))
+      yield* fireOne(step)
+      clock.advance(1_000)
       yield* expectSame("waits", yield* dueIds, [])
-      yield* (yield* RunStore).cancel([runId(1)], "Not wanted")
+      if (state === "succeeded") yield* settle(success(yield* claimOne()))
+      if (state === "dead") yield* settle(failing(yield* claimOne()))
+      if (state === "cancelled") yield* (yield* RunStore).cancel([runId(1)], "Not wanted")
+      if (state === "skipped") yield* (yield* RunStore).cancel([runId(2)], "Not wanted")
+      if (state === "expired") {
+        clock.advance(59_000)
+        yield* (yield* RunStore).promote(10)
+      }
+      yield* expectSame("state", yield* statesOf(runId(1)), [state])
       yield* expectSame("due", yield* dueIds, ["s"])
     }),
-  },
+  })),
   {
     name: "dueSchedules > what waits and is paused stays still",
     run: Effect.gen(function* () {
@@ -94,6 +119,31 @@ export const policyCases: ReadonlyArray<Case> = [
       const step = fireAt(before, at + 1_000, newRun(2), { cancelRunId: runId(1) })
       yield* expectSame("answer", yield* fireOne(step), "fired")
       yield* expectFields("ended", yield* stored(runId(1)), { state: "succeeded" })
+    }),
+  },
+  {
+    name: "fire > the run is cancelled first: its key is free, and what needs it is skipped",
+    run: Effect.gen(function* () {
+      const at = (yield* ContractClock).now()
+      yield* put(newSchedule("s", { cursor: at, nextAt: at }))
+      yield* fireOne(fireAt(yield* rowOf("s"), at, newRun(1, { key: "k" })))
+      const step = fireAt(yield* rowOf("s"), at + 1_000, newRun(2, { key: "k" }), { cancelRunId: runId(1) })
+      const runs = [newRun(3, { needs: [runId(1)] }), newRun(2, { key: "k", needs: [] })]
+      yield* expectSame("answer", yield* fireOne({ ...step, runs }), "fired")
+      yield* expectSame("states", yield* statesOf(...[1, 2, 3].map(runId)), ["cancelled", "ready", "skipped"])
+    }),
+  },
+  {
+    name: "fire > so is the key of what needed it",
+    run: Effect.gen(function* () {
+      const at = (yield* ContractClock).now()
+      yield* put(newSchedule("s", { cursor: at, nextAt: at }))
+      yield* fireOne(fireAt(yield* rowOf("s"), at, newRun(1)))
+      yield* enqueue(newRun(2, { needs: [runId(1)] }), newRun(3, { needs: [runId(2)], key: "k" }))
+      const step = fireAt(yield* rowOf("s"), at + 1_000, newRun(5), { cancelRunId: runId(1) })
+      const runs = [newRun(4, { key: "k" }), newRun(5, { needs: [runId(4)] })]
+      yield* expectSame("answer", yield* fireOne({ ...step, runs }), "fired")
+      yield* expectSame("states", yield* statesOf(...[3, 4, 5].map(runId)), ["skipped", "ready", "blocked"])
     }),
   },
   {

@@ -118,6 +118,11 @@ describe("the index that is made for it is used", () => {
       ["runs_expiring", "runs_scheduled", "runs_retrying", /runs_ready \(queue=\?/],
     ],
     [
+      "claim of several queues",
+      () => store.claim({ ...claim, queues: ["default", "other"], limit: 1, jobs: ["none"] }),
+      ["runs_ready"],
+    ],
+    [
       "claim of jobs that expand",
       () => store.claim({ ...claim, jobs: ["other"], expanding: ["other"] }),
       [/runs_ready \(queue=\?/],

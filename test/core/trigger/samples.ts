@@ -1,15 +1,9 @@
 // Random cron texts that carry their own predicate, so that no witness of the tests leans on our parser.
-export type Random = () => number
+import { type Random, randomOf } from "../../common/random.ts"
+
+export type { Random }
 /** The same numbers for the same seed, on every runtime. */
-export const seeded = (seed: number): Random => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
+export const seeded = randomOf
 export const int = (random: Random, min: number, max: number): number =>
   min + Math.floor(random() * (max - min + 1))
 
