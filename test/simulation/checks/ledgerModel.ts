@@ -485,7 +485,8 @@ export class LedgerModel {
     else this.#checkReason(known, row)
   }
 
-  #checkRange(known: Known, { at, lastAt, count, reason, runId }: Row): void {
+  #checkRange(known: Known, row: Row): void {
+    const { at, lastAt, count, reason, runId } = row
     const slots = (known.slots?.between(at, lastAt) ?? []).filter(
       ({ closed }) => closed === (reason === "calendar" || reason === "blackout" ? reason : null),
     )
@@ -499,6 +500,8 @@ export class LedgerModel {
       )
     const twice = slots.find((slot) => this.#rowOf(known.id, slot.at) !== undefined)
     if (twice !== undefined) this.#violated(known, `has ${time(twice.at)} twice, once among others`)
+    // What holds for the newest of them holds for the others.
+    this.#checkReason(known, { ...row, at: lastAt })
   }
 
   /** Instants that could run, newer than this one and not after `until`; of these, those without a row. */
@@ -540,13 +543,16 @@ export class LedgerModel {
     const until = this.#seen(known)
     switch (reason) {
       case "missed": {
-        const { mode = "latest", windowMillis = day } = given.catchUp ?? {}
+        const { mode = "latest", windowMillis = day, max = 100 } = given.catchUp ?? {}
+        // Fresh ones that find the last run alive are skipped in one go, and the newest of them stands for all.
+        const isSkipped = given.overlap === "skip" && read?.alive === true
+        const most = mode === "all" && given.overlap !== "cancelRunning" && !isSkipped ? max : 1
         const isLate = until - at > (mode === "skip" ? Math.min(lateMillis, windowMillis) : windowMillis)
         // Another one may stand in for it that somebody gave its run before.
-        if (!isLate && this.#newer(known, at, until, false) === 0)
+        if (!isLate && this.#newer(known, at, until, false) < most)
           this.#violated(
             known,
-            `says that ${time(at)} was missed, ${until - at} ms later, with nothing newer`,
+            `says that ${time(at)} was missed, ${until - at} ms later, with fewer than ${most} newer ones`,
           )
         return
       }
