@@ -210,7 +210,7 @@ export class LedgerModel {
     } else known.read = { version: due.version, now: this.#now, alive, stepsBack: this.#peaks.length }
   }
 
-  #put({ cursor, nextAt, zoneData: _, ...given }: PutSchedule): void {
+  #put({ cursor, nextAt, zoneData: _zoneData, ...given }: PutSchedule): void {
     const known = this.schedules.get(given.id)
     const text = (value: unknown): string => JSON.stringify(value) ?? ""
     const keepsTime = known !== undefined && text(known.given.trigger) === text(given.trigger)
