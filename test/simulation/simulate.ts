@@ -4,9 +4,15 @@ import type { ScheduleRow } from "../../core/domain/Schedule.ts"
 import { isFinal } from "../../core/domain/Run.ts"
 import { expansionsOf, actOf } from "./Handlers.ts"
 import { type Bug, honest } from "./Bug.ts"
+import { attemptChecks } from "./checks/attempts.ts"
 import type { Check, Scene } from "./checks/Check.ts"
+import { flowChecks } from "./checks/flows.ts"
+import { limitChecks } from "./checks/limits.ts"
+import { livenessChecks } from "./checks/liveness.ts"
+import { requestChecks } from "./checks/requests.ts"
 import { ledgerCheck } from "./checks/ledger.ts"
 import { runChecks } from "./checks/runs.ts"
+import { stopChecks } from "./checks/stops.ts"
 import { makeClients } from "./Clients.ts"
 import { Fleet, watchman } from "./Fleet.ts"
 import { type Ground, makeGround } from "./Ground.ts"
@@ -56,11 +62,27 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   const checks: Array<Check> = []
   const ground = makeGround(
     world,
-    { saw: (call, answer) => checks.forEach((check) => check.saw?.(call, answer)) },
+    { saw: (call, answer, refusal) => checks.forEach((check) => check.saw?.(call, answer, refusal)) },
     bug,
   )
-  const scene: Scene = { world, swarm, ground, watch, isStormy: () => weather.isStormy }
-  checks.push(runChecks(scene))
+  const scene: Scene = {
+    world,
+    swarm,
+    ground,
+    watch,
+    isStormy: () => weather.isStormy,
+    seats: () => fleet.seats,
+  }
+  const requests = requestChecks(scene)
+  checks.push(
+    runChecks(scene),
+    flowChecks(scene),
+    livenessChecks(scene),
+    stopChecks(scene),
+    limitChecks(scene),
+    attemptChecks(scene),
+    requests,
+  )
   const expansions = expansionsOf(swarm)
   watch.tell("world", () => JSON.stringify(swarm))
   const schedules = makeSchedules(world, swarm, watch)
@@ -74,11 +96,19 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     actOf: (run) => actOf(run, seed, expansions),
     schedules: schedules.config,
     calendars: schedules.calendars,
+    hears: {
+      sent: (seat, operation) => checks.forEach((check) => check.sent?.(seat, operation)),
+      assigned: (seat, run) => checks.forEach((check) => check.assigned?.(seat, run)),
+      reported: (seat, run) => checks.forEach((check) => check.reported?.(seat, run)),
+      lost: (seat) => checks.forEach((check) => check.lost?.(seat)),
+      drains: (seat, engine) => checks.forEach((check) => check.drains?.(seat, engine)),
+      drained: (seat) => checks.forEach((check) => check.drained?.(seat)),
+    },
     onStart: () => {},
     onEnd: () => {},
   })
   checks.push(ledgerCheck(scene, schedules, () => fleet.up().length > 0))
-  const clients = makeClients(world, swarm, ground, watch)
+  const clients = makeClients(world, swarm, ground, watch, requests)
 
   const lane = watchman(world)
   const { random } = world
@@ -171,14 +201,22 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     whose.skew += step
   })
 
-  world.runUntil(swarm.activeMillis)
+  const runUntil = (elapsed: number): void => {
+    for (let next = world.elapsed + 1000; next < elapsed; next += 1000) {
+      world.runUntil(next)
+      for (const check of checks) check.everySecond?.()
+    }
+    world.runUntil(elapsed)
+    for (const check of checks) check.everySecond?.()
+  }
+  runUntil(swarm.activeMillis)
   watch.tell("world", () => "the storm is over")
   weather.isStormy = false
   weather.isStoreDown = false
   weather.isDiskFull = false
   fleet.heal()
   for (let second = 1; second <= swarm.settleMillis / 1000; second++) {
-    world.runUntil(swarm.activeMillis + second * 1000)
+    runUntil(swarm.activeMillis + second * 1000)
     for (const check of checks) check.tick?.()
     if (second < calmSeconds) continue
     // A schedule has no end by itself.

@@ -14,7 +14,7 @@ const runOf = (id: string): NewRun => ({
   priority: 0,
   attemptMax: 1,
   key: null,
-  expiresAt: null,
+  startWithinMillis: null,
   scheduleId: null,
   nominalAt: null,
   chainId: null,
