@@ -167,10 +167,9 @@ const fillOne = (table: ScheduleTable, runs: RunTable, fill: Fill, now: number):
   const runId = fill.runs[fill.runs.length - 1]?.id ?? null
   const filled = { runId, reason: null, decidedAt: now }
   const origin = { nominalAt: null, trigger: JSON.stringify(row.trigger), zoneData: row.zoneData }
-  // A row of one instant may stand for several of the pattern, which calendars held until then; one that had more of
-  // them may have this one left.
-  if (there !== undefined && (there.lastAt === at || there.count === 1))
-    table.replace({ ...there, ...filled, lastAt: at })
+  // A row of one instant may stand for several of the pattern, which calendars held until then.
+  const isAlone = there !== undefined && (there.count === 1 || there.lastAt === at)
+  if (isAlone) table.replace({ ...there, lastAt: at, ...filled })
   else {
     table.countOut(scheduleId, at)
     table.decide({ scheduleId, at, lastAt: at, count: 1, ...filled, ...origin })

@@ -134,9 +134,8 @@ export const makeFire = (session: Session, enqueue: ReturnType<typeof makeEnqueu
     if (there !== null) return { at: instant, runId: there, result: "exists" }
     runs.forEach(enqueue.store)
     const runId = runs[runs.length - 1]?.id ?? null
-    // A row of one instant may stand for several of the pattern, which calendars held until then; one that had more of
-    // them may have this one left.
-    if (row !== undefined && (row["last_at"] === instant || row["count"] === 1)) {
+    // A row of one instant may stand for several of the pattern, which calendars held until then.
+    if (row !== undefined && (row["count"] === 1 || row["last_at"] === instant)) {
       fill.run({ seq: row["seq"] as number, runId, decidedAt: now() })
       return { at: instant, runId, result: "created" }
     }

@@ -91,31 +91,6 @@ export const backfillCases: ReadonlyArray<Case> = [
     }),
   },
   {
-    name: "backfill > every instant of a shared row is counted out of it, and the last one is filled in its place",
-    run: Effect.gen(function* () {
-      const schedules = yield* ScheduleStore
-      const start = yield* withLedger
-      const fill = (index: number) => ({
-        scheduleId: "s",
-        at: start - index * 1_000,
-        runs: [newRun(index + 20)],
-      })
-      const shared = Effect.gen(function* () {
-        const rows = yield* schedules.occurrences({ scheduleId: "s", limit: 50 })
-        const row = rows.find((each) => each.reason === "missed" && each.at < start - 1_000)
-        return [row?.at, row?.lastAt, row?.count]
-      })
-      for (const index of [7, 5, 6, 2]) yield* schedules.backfill([fill(index)])
-      yield* expectSame("four", yield* shared, [start - 11_000, start - 2_000, 6])
-      yield* schedules.backfill([3, 4, 8, 9, 10].map(fill))
-      yield* expectSame("nine", yield* shared, [start - 11_000, start - 2_000, 1])
-      yield* schedules.backfill([fill(11)])
-      yield* expectSame("ten", yield* shared, [undefined, undefined, undefined])
-      const own = (yield* schedules.occurrences({ scheduleId: "s", before: start - 10_000, limit: 50 }))[0]
-      yield* expectFields("the last", own, { at: start - 11_000, lastAt: start - 11_000, runId: runId(31) })
-    }),
-  },
-  {
     name: "backfill > an instant that stands for others, which were held until then, gets one run for all of them",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore
@@ -145,6 +120,31 @@ export const backfillCases: ReadonlyArray<Case> = [
           [0, 0, runId(1), null, 1, null],
         ],
       )
+    }),
+  },
+  {
+    name: "backfill > every instant of a shared row is counted out of it, and the last one is filled in its place",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const start = yield* withLedger
+      const fill = (index: number) => ({
+        scheduleId: "s",
+        at: start - index * 1_000,
+        runs: [newRun(index + 20)],
+      })
+      const shared = Effect.gen(function* () {
+        const rows = yield* schedules.occurrences({ scheduleId: "s", limit: 50 })
+        const row = rows.find((each) => each.reason === "missed" && each.at < start - 1_000)
+        return [row?.at, row?.lastAt, row?.count]
+      })
+      for (const index of [7, 5, 6, 2]) yield* schedules.backfill([fill(index)])
+      yield* expectSame("four", yield* shared, [start - 11_000, start - 2_000, 6])
+      yield* schedules.backfill([3, 4, 8, 9, 10].map(fill))
+      yield* expectSame("nine", yield* shared, [start - 11_000, start - 2_000, 1])
+      yield* schedules.backfill([fill(11)])
+      yield* expectSame("ten", yield* shared, [undefined, undefined, undefined])
+      const own = (yield* schedules.occurrences({ scheduleId: "s", before: start - 10_000, limit: 50 }))[0]
+      yield* expectFields("the last", own, { at: start - 11_000, lastAt: start - 11_000, runId: runId(31) })
     }),
   },
   {

@@ -1,6 +1,7 @@
 // I2: no occurrence is lost, doubled, early, silent or unexplained. A model of the ledger follows each call to the
 // store; when the storm is over, what is due has to be decided in time (I10).
-import type { Occurrence, ScheduleRow } from "../../../core/domain/Schedule.ts"
+import type { DueSchedule, Occurrence, PutSchedule, ScheduleRow } from "../../../core/domain/Schedule.ts"
+import type { Fill, Filled, Fire } from "../../../core/ports/StoreDriver.ts"
 import type { Call } from "../Ground.ts"
 import type { Schedules } from "../Schedules.ts"
 import type { Check, Scene } from "./Check.ts"
@@ -44,7 +45,7 @@ export const ledgerCheck = (
 
   return {
     saw: (call, answer) => {
-      if (/[sS]chedule|fire|backfill/.test(call.operation)) watch.tell("ledger", () => told(call, answer))
+      tell(call, answer, (what) => watch.tell("ledger", what))
       model.saw(call, answer)
     },
     tick: checkNotice,
@@ -66,6 +67,39 @@ export const ledgerCheck = (
   }
 }
 
-const told = ({ operation, args, now }: Call, answer: unknown): string => {
-  return `${operation} at ${now}: ${JSON.stringify(args)} -> ${JSON.stringify(answer)}`
+/** One line for each step of a schedule. */
+const tell = ({ operation, args, now }: Call, answer: unknown, line: (what: () => string) => void): void => {
+  const [first] = args
+  if (operation === "putSchedules")
+    for (const { id, job, trigger, overlap, catchUp, cursor, nextAt } of first as ReadonlyArray<PutSchedule>)
+      line(
+        () =>
+          `put ${id}: ${job} ${JSON.stringify({ trigger, overlap, catchUp })} from ${clock(cursor)} next ${clock(nextAt)}`,
+      )
+  if (operation === "deleteSchedules" || operation === "pauseSchedule")
+    line(() => `${operation} ${JSON.stringify(args)}`)
+  if (operation === "dueSchedules" && answer !== undefined)
+    for (const { id, version, lastRunAlive } of answer as ReadonlyArray<DueSchedule>)
+      line(
+        () =>
+          `${id} version ${version} is due at ${clock(now)}, last run ${lastRunAlive ? "alive" : "ended"}`,
+      )
+  if (operation === "backfill" && answer !== undefined)
+    for (const [place, { scheduleId, at }] of (first as ReadonlyArray<Fill>).entries())
+      line(() => `fill ${scheduleId} at ${clock(at)}: ${(answer as ReadonlyArray<Filled>)[place]?.result}`)
+  if (operation !== "fire" || answer === undefined) return
+  for (const [place, { scheduleId, version, cursor, nextAt, waitsUntil, occurrences }] of (
+    first as ReadonlyArray<Fire>
+  ).entries())
+    line(() => {
+      const rows = occurrences.map(
+        ({ at, lastAt, count, runId, reason }) =>
+          `${clock(at)}${lastAt > at ? `-${clock(lastAt)}` : ""}${count > 1 ? ` (${count})` : ""} ${reason ?? runId}`,
+      )
+      return `fire ${scheduleId} version ${version} at ${clock(now)} up to ${clock(cursor)} next ${clock(nextAt)} waits ${clock(waitsUntil)}: ${rows.join(", ")}: ${(answer as ReadonlyArray<string>)[place]}`
+    })
 }
+
+/** The time of a day, in UTC. */
+const clock = (at: number | null): string =>
+  at === null ? "-" : Number.isFinite(at) ? new Date(at).toISOString().slice(11, 23) : String(at)

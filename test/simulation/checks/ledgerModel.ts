@@ -210,7 +210,7 @@ export class LedgerModel {
     } else known.read = { version: due.version, now: this.#now, alive, stepsBack: this.#peaks.length }
   }
 
-  #put({ cursor, nextAt, zoneData: _, ...given }: PutSchedule): void {
+  #put({ cursor, nextAt, zoneData: _zoneData, ...given }: PutSchedule): void {
     const known = this.schedules.get(given.id)
     const text = (value: unknown): string => JSON.stringify(value) ?? ""
     const keepsTime = known !== undefined && text(known.given.trigger) === text(given.trigger)
@@ -695,25 +695,25 @@ export class LedgerModel {
       const runId = runs[runs.length - 1]?.id ?? null
       if (runId === null || !created.has(runId))
         this.#violated(known, `was filled at ${time(at)} without a run`)
-      const held = there?.lastAt === at ? there : { at, lastAt: at, count: 1, nominalAt: null }
+      const isAlone = there !== undefined && (there.count === 1 || there.lastAt === at)
+      const held = isAlone ? { ...there, lastAt: at } : { at, lastAt: at, count: 1, nominalAt: null }
       this.#fill(this.#ledger(scheduleId), { ...held, runId, reason: null }, there)
     }
   }
 
-  #fill(ledger: Ledger, row: Row, there: Row | undefined): void {
+  /** Puts a row in the place of one of its own, or takes its instant out of the row that it shares. */
+  #fill(ledger: Ledger, row: Row, own: Row | undefined): void {
     this.#options.counted?.("filled", 1)
-    if (there === undefined || there.lastAt > row.at) {
-      for (const [range, slots] of ledger.ranges) {
-        if (range.at > row.at || row.at > range.lastAt) continue
-        ledger.ranges.delete(range)
-        ledger.rows.delete(range.at)
-        const rest = { ...range, at: range.at === row.at ? row.at + 1 : range.at, count: range.count - 1 }
-        ledger.rows.set(rest.at, rest)
-        if (rest.lastAt > rest.at) ledger.ranges.set(rest, slots)
-        break
-      }
-    }
     ledger.rows.set(row.at, row)
+    if (own !== undefined && (own.count === 1 || own.lastAt === own.at)) return void ledger.ranges.delete(own)
+    for (const [range, slots] of ledger.ranges) {
+      if (range.count === 1 || range.at > row.at || row.at > range.lastAt) continue
+      const rest = { ...range, at: range.at === row.at ? row.at + 1 : range.at, count: range.count - 1 }
+      ledger.ranges.delete(range)
+      ledger.ranges.set(rest, slots)
+      ledger.rows.set(rest.at, rest)
+      return
+    }
   }
 }
 
