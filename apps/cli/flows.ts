@@ -87,7 +87,7 @@ export const flowCommands: Readonly<Record<string, Command>> = {
       const value = jsonOf("--input", flags.input)
       await checkInput(field, flow.options.input, value, "the flow's")
       const input = Result.getOrThrow(encodePayload(field, value))
-      const rows = newRuns(project.book, newId, { job: flow.name, input }, await store.now())
+      const rows = newRuns(project.book, newId, { job: flow.name, input })
       const [answer] = await store.enqueue(Result.getOrThrow(rows))
       const id = answer?.id ?? ""
       console.error(await whatNext(store, id))

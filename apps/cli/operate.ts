@@ -112,11 +112,12 @@ const bookOfConfig = async (): Promise<JobBook> => {
 }
 
 const handOver = async (store: StoreDriver, book: JobBook) => {
-  const now = () => Date.now()
   const runsOf = makeRunsOf(
     book,
-    makeIds(now, () => (Math.random() * 2 ** 32) | 0),
-    now,
+    makeIds(
+      () => Date.now(),
+      () => (Math.random() * 2 ** 32) | 0,
+    ),
   )
   const named = (await store.schedules()).map(({ trigger }) =>
     trigger.kind === "cron" ? trigger.dialect : undefined,

@@ -22,7 +22,7 @@ export const newRun = (n: number, fields: Partial<NewRun> = {}): NewRun => ({
   priority: 0,
   attemptMax: 3,
   key: null,
-  expiresAt: null,
+  startWithinMillis: null,
   scheduleId: null,
   nominalAt: null,
   chainId: null,
@@ -148,7 +148,7 @@ export const bringTo = (
         yield* enqueue(newRun(n, { ...own, delayMillis: 60_000 }))
         break
       case "expired":
-        yield* enqueue(newRun(n, { ...own, delayMillis: 1, expiresAt: clock.now() + 1 }))
+        yield* enqueue(newRun(n, { ...own, delayMillis: 1, startWithinMillis: 0 }))
         clock.advance(1)
         yield* runs.promote(1_000)
         break

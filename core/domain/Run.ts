@@ -54,8 +54,8 @@ export interface NewRun {
   readonly attemptMax: number
   /** While a run of the same job and key is not final, enqueueing returns that one. */
   readonly key: string | null
-  /** Not started after this instant: it expires. */
-  readonly expiresAt: number | null
+  /** Not started this long after it was due, by the store's clock, it expires; `null`: it waits for ever. */
+  readonly startWithinMillis: number | null
   readonly scheduleId: string | null
   /** The instant of the schedule that this run stands for. */
   readonly nominalAt: number | null
@@ -72,8 +72,10 @@ export interface NewRun {
 }
 
 /** A run as it is stored. */
-export interface Run extends NewRun {
+export interface Run extends Omit<NewRun, "startWithinMillis"> {
   readonly dueAt: number
+  /** Not started before this instant, it expires; `null`: it waits for ever. */
+  readonly expiresAt: number | null
   /** Always 0: `dueAt` says it. */
   readonly delayMillis: number
   readonly state: RunState

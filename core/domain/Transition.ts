@@ -21,11 +21,12 @@ export const allowed: Readonly<Record<RunState, ReadonlyArray<RunState>>> = {
 export const lossMax = 5
 
 /** The first row of a run; `waitingFor` is how many of its needs have not succeeded yet. */
-export const enqueued = (run: NewRun, waitingFor: number, now: number): Run => {
+export const enqueued = ({ startWithinMillis, ...run }: NewRun, waitingFor: number, now: number): Run => {
   const dueAt = run.dueAt ?? now + run.delayMillis
   return {
     ...run,
     dueAt,
+    expiresAt: startWithinMillis === null ? null : dueAt + startWithinMillis,
     delayMillis: 0,
     state: waitingFor > 0 ? "blocked" : dueAt <= now ? "ready" : "scheduled",
     createdAt: now,
@@ -56,7 +57,7 @@ export const replay = (dead: Run, id: string, now: number): Run =>
       priority: dead.priority,
       attemptMax: dead.attemptMax,
       key: null,
-      expiresAt: null,
+      startWithinMillis: null,
       scheduleId: null,
       nominalAt: dead.nominalAt,
       chainId: null,

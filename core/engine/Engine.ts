@@ -168,7 +168,7 @@ const makeEngine = (
     const parse = makeParseTrigger(parser, calendars.book)
     const parseOwn = makeParseTrigger(parser, calendars.ownBook)
     yield* saveSchedules(config.schedules, { zones, calendars, parse, parseOwn, events })
-    const runsOf = makeRunsOf(config.book, ids, now)
+    const runsOf = makeRunsOf(config.book, ids)
     const backfill = yield* makeBackfill({ runsOf, parse })
     const operate = yield* makeOperate({ runsOf, parse })
     const planner = yield* makePlanner({
@@ -214,7 +214,8 @@ const makeEngine = (
         yield* Effect.timeoutOption(enqueue.flushed, lastWritesMillis)
         yield* Effect.timeoutOption(dispatcher.idle, yield* Effect.sync(() => grace))
         dispatcher.stopAll("drain")
-        yield* Effect.timeoutOption(Effect.andThen(dispatcher.idle, settler.flushed), lastWritesMillis)
+        const handedBack = Effect.all([dispatcher.idle, dispatcher.sure, settler.flushed], { discard: true })
+        yield* Effect.timeoutOption(handedBack, lastWritesMillis)
         yield* membership.leave
       }),
     )

@@ -25,11 +25,11 @@ export type RunsOf = (
 
 const priorityMax = 1000
 
-/** Over the jobs that are known; `now` is the node's clock. */
+/** Over the jobs that are known. */
 export const makeRunsOf =
-  (book: JobBook, ids: IdSource, now: () => number): RunsOf =>
+  (book: JobBook, ids: IdSource): RunsOf =>
   (schedule, { nominalAt, dueAt, late }) =>
-    Result.map(newRuns(book, ids, { job: schedule.job, input: schedule.input, dueAt }, now()), (rows) =>
+    Result.map(newRuns(book, ids, { job: schedule.job, input: schedule.input, dueAt }), (rows) =>
       rows.map((row) => ({
         ...row,
         nominalAt,

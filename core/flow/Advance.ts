@@ -128,7 +128,7 @@ export const stepRun = (
     priority,
     attemptMax,
     key: null,
-    expiresAt: null,
+    startWithinMillis: null,
     scheduleId: null,
     nominalAt: parent.nominalAt,
     // All runs of one flow run, at any depth, are one chain.

@@ -23,14 +23,15 @@ interface Waiting<Item, Answer, E> {
  * Starts a batcher, which stops with the scope. `sizeOf` says how much of `batchMax` an item takes. When
  * `write` fails for a batch it is asked again for each item alone (`again`), so one item that cannot be done
  * takes no other with it; therefore `write` must be safe to repeat. Whoever has no answer when the scope ends,
- * or when `write` breaks, gets the error of `abandoned`: nobody waits for ever.
+ * or when `write` breaks, gets the error of `abandoned`, which is told whether the item was under way: nobody waits for
+ * ever.
  */
 export const makeBatcher = <Item, Answer, E>(options: {
   readonly write: (items: ReadonlyArray<Item>, again: boolean) => Effect.Effect<ReadonlyArray<Answer>, E>
   readonly sizeOf: (item: Item) => number
   readonly batchMax: number
   readonly waitingMax: number
-  readonly abandoned: () => E
+  readonly abandoned: (isUnderWay: boolean) => E
 }): Effect.Effect<Batcher<Item, Answer, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
     let waiting: Array<Waiting<Item, Answer, E>> = []
@@ -82,29 +83,33 @@ export const makeBatcher = <Item, Answer, E>(options: {
         none.openUnsafe()
       }
     })
-    const abandon = Effect.sync(() => {
+    const abandon = (left: ReadonlyArray<Waiting<Item, Answer, E>>, isUnderWay: boolean): void => {
+      // Some of a batch may have had their answer: a second one is not heard.
+      for (const { done } of left) done(Result.fail(options.abandoned(isUnderWay)))
+    }
+    const abandonWritten = Effect.sync(() => {
       const left = written
       written = []
-      // Some of a batch may have had their answer: a second one is not heard.
-      for (const { done } of left) done(Result.fail(options.abandoned()))
+      abandon(left, true)
     })
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         closed = true
-        written = [...written, ...waiting]
+        const left = waiting
         waiting = []
-      }).pipe(Effect.andThen(abandon)),
+        abandon(left, false)
+      }).pipe(Effect.andThen(abandonWritten)),
     )
     yield* supervise(
       "batcher",
-      Effect.onError(loop, () => abandon),
+      Effect.onError(loop, () => abandonWritten),
     )
 
     return {
       add: (item, done) => {
         if (waiting.length >= options.waitingMax) return false
         if (closed) {
-          done(Result.fail(options.abandoned()))
+          done(Result.fail(options.abandoned(false)))
           return true
         }
         waiting.push({ item, done })

@@ -36,6 +36,8 @@ export interface Dispatcher {
   readonly size: () => number
   /** Waits until no run is carried. */
   readonly idle: Effect.Effect<void>
+  /** Waits until the store has said which runs are ours, after a claim that failed; once closed they are handed back. */
+  readonly sure: Effect.Effect<void>
 }
 
 interface Carried {
@@ -94,8 +96,8 @@ export const makeDispatcher = (
     let closed = false
     // While a claim is under way the node may hold runs that it does not know yet.
     let claiming = false
-    // Set when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
-    let lookForLost = false
+    // Closed when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
+    const sure = Latch.makeUnsafe(true)
 
     const start = (run: Run, inputs: Inputs): void => {
       const timeoutMillis = options.book.jobs.get(run.job)?.timeoutMillis ?? null
@@ -194,14 +196,16 @@ export const makeDispatcher = (
     /** Claims and starts once; answers whether there may be more. */
     const claimOnce = Effect.gen(function* () {
       const free = Math.min(options.slots - carried.size, claimMax)
-      if (closed || free <= 0 || !options.holdsLease()) return false
+      if ((closed && sure.isOpen()) || free <= 0 || !options.holdsLease()) return false
       claiming = true
       empty.closeUnsafe()
       const node = options.node()
-      if (lookForLost) {
-        const lost = (yield* store.carried(node, 1000)).filter((run) => !carried.has(run.id))
-        lookForLost = false
+      if (!sure.isOpen()) {
+        // An earlier attempt of one of them may be here still, while its outcome is on its way.
+        const isNew = ({ id, token }: Run): boolean => carried.get(id)?.run.token !== token
+        const lost = (yield* store.carried(node, 1000)).filter(isNew)
         yield* startAll(lost)
+        sure.openUnsafe()
         return true
       }
       // Each queue is asked first in turn, so that a full one does not starve the others.
@@ -211,7 +215,7 @@ export const makeDispatcher = (
       return runs.length === free
     })
     const dispatch = Effect.ensuring(
-      claimOnce,
+      Effect.tapError(claimOnce, () => Effect.sync(() => sure.closeUnsafe())),
       Effect.sync(() => {
         claiming = false
         openWhenEmpty()
@@ -221,7 +225,6 @@ export const makeDispatcher = (
       while (true) {
         wanted.closeUnsafe()
         const more = yield* Effect.catch(dispatch, (error) => {
-          lookForLost = true
           options.onTrouble("claim runs", error)
           return Effect.as(Effect.sleep(Math.min(options.pollMillis, 250)), false)
         })
@@ -264,6 +267,7 @@ export const makeDispatcher = (
       },
       close: () => {
         closed = true
+        wanted.openUnsafe()
       },
       cancel: (ids) => {
         for (const id of ids) {
@@ -275,6 +279,7 @@ export const makeDispatcher = (
       checkCarried,
       carriesStepOf: (id) => [...carried.values()].some(({ run, told }) => run.parentId === id && !told),
       stopAll: (reason) => {
+        if (reason === "leaseLost") sure.openUnsafe()
         for (const each of carried.values()) {
           if (reason === "drain") finish(each, { kind: "released" })
           each.started?.stop(reason)
@@ -287,6 +292,7 @@ export const makeDispatcher = (
       },
       size: () => carried.size,
       idle: empty.await,
+      sure: sure.await,
     }
   })
 

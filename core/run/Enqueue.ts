@@ -1,11 +1,10 @@
 // Enqueue: from "do this job" to stored runs. What is refused is refused before anything is written; what is
 // acknowledged is in the store. A job that needs others is stored with a run of each of them, as one chain.
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { EngineStopped, InvalidInput, Overloaded, type StoreError, UnknownJob } from "../domain/Errors.ts"
+import { EngineStopped, InvalidInput, Overloaded, StoreError, UnknownJob } from "../domain/Errors.ts"
 import type { IdSource } from "../domain/Ids.ts"
 import { chainOf, type Job, type JobBook, knownNames } from "../domain/Job.ts"
 import type { NewRun } from "../domain/Run.ts"
@@ -41,14 +40,13 @@ export const waitingMax = 100_000
 const batchMax = 500
 
 /**
- * The rows for a request, at this instant of the node's clock: the job's run, last, after those of the jobs it needs, which get no input. A job with
- * needs takes no id and no key of the caller's: its chain could not be told from the one that is there.
+ * The rows for a request: the job's run, last, after those of the jobs it needs, which get no input. A job with needs
+ * takes no id and no key of the caller's: its chain could not be told from the one that is there.
  */
 export const newRuns = (
   book: JobBook,
   ids: IdSource,
   request: RunRequest,
-  now: number,
 ): Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput> => {
   const job = book.jobs.get(request.job)
   if (job === undefined) {
@@ -81,7 +79,7 @@ export const newRuns = (
     )
   }
   // Most jobs need no other, and a crowded minute makes many runs.
-  if (job.needs.length === 0) return Result.succeed([rowOf(request, job, request.id ?? ids(), now)])
+  if (job.needs.length === 0) return Result.succeed([rowOf(request, job, request.id ?? ids())])
   const names = chainOf(book, job.name)
   if (names.length > batchMax) {
     return Result.fail(
@@ -97,18 +95,13 @@ export const newRuns = (
   return Result.succeed(
     names.map((name): NewRun => {
       const member = book.jobs.get(name) ?? job
-      const row = rowOf(
-        name === job.name ? request : withoutInput(request),
-        member,
-        idOf.get(name) as string,
-        now,
-      )
+      const row = rowOf(name === job.name ? request : withoutInput(request), member, idOf.get(name) as string)
       return { ...row, chainId, needs: member.needs.map((need) => idOf.get(need) as string) }
     }),
   )
 }
 
-const rowOf = (request: RunRequest, job: Job, id: string, now: number): NewRun => ({
+const rowOf = (request: RunRequest, job: Job, id: string): NewRun => ({
   id,
   job: job.name,
   queue: request.queue ?? job.queue,
@@ -118,10 +111,7 @@ const rowOf = (request: RunRequest, job: Job, id: string, now: number): NewRun =
   priority: request.priority ?? job.priority,
   attemptMax: job.retry.attemptMax,
   key: request.key ?? null,
-  expiresAt:
-    typeof request.startWithinMillis === "number"
-      ? (request.dueAt ?? now + (request.delayMillis ?? 0)) + request.startWithinMillis
-      : null,
+  startWithinMillis: request.startWithinMillis ?? null,
   scheduleId: null,
   nominalAt: null,
   chainId: null,
@@ -155,7 +145,6 @@ export const makeEnqueue = (options: {
   Effect.gen(function* () {
     const store = yield* RunStore
     const notifier = yield* Notifier
-    const clock = yield* Clock.Clock
     let closed = false
 
     const write = Effect.fnUntraced(function* (groups: ReadonlyArray<ReadonlyArray<NewRun>>, again: boolean) {
@@ -174,13 +163,14 @@ export const makeEnqueue = (options: {
       sizeOf: (group) => group.length,
       batchMax,
       waitingMax,
-      abandoned: stopped,
+      // What was under way may be stored: who is told that it was refused would send it a second time.
+      abandoned: (isUnderWay) => (isUnderWay ? unanswered() : stopped()),
     })
 
     const enqueue = (request: RunRequest): Effect.Effect<Enqueued, EnqueueError> =>
       Effect.callback((resume) => {
         if (closed) return resume(Effect.fail(stopped()))
-        const group = newRuns(options.book, options.ids, request, clock.currentTimeMillisUnsafe())
+        const group = newRuns(options.book, options.ids, request)
         if (Result.isFailure(group)) return resume(Effect.fail(group.failure))
         const taken = batcher.add(group.success, (answer) =>
           resume(Result.isSuccess(answer) ? Effect.succeed(answer.success) : Effect.fail(answer.failure)),
@@ -205,6 +195,14 @@ const stopped = (): EngineStopped =>
     field: "engine",
     reason: "the engine is stopping and takes no new runs",
     next: "Send to another engine, or start this one again.",
+  })
+
+const unanswered = (): StoreError =>
+  new StoreError({
+    driver: "any",
+    operation: "enqueue",
+    outcomeUnknown: true,
+    cause: new Error("the engine ended before the store answered"),
   })
 
 const overloaded = (): Overloaded =>

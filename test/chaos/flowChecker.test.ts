@@ -24,7 +24,7 @@ const newRun = (id: string, job: string, more: Partial<Run>): Run => {
   }
   const none = {
     key: null,
-    expiresAt: null,
+    startWithinMillis: null,
     scheduleId: null,
     nominalAt: null,
     chainId: null,

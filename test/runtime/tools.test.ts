@@ -51,6 +51,6 @@ test("a run that a tool enqueues is carried out", async () => {
   const [row] = await tool.get([sent.id])
   if (row === undefined) throw new Error("The run is not there")
   const id = "01a00000-0000-7000-8000-000000000001"
-  await tool.enqueue([{ ...row, id, dueAt: null }])
+  await tool.enqueue([{ ...row, id, dueAt: null, startWithinMillis: null }])
   await vi.waitFor(async () => expect(await running?.run(id)).toMatchObject({ state: "succeeded" }), 5000)
 })

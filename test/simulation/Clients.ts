@@ -1,5 +1,6 @@
 // What people and programs ask of the engines: runs of every kind, cancels, replays, pauses, flows run again. Each goes
 // to a node that is up; what is acknowledged is written down, and has to be there ever after (I1).
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { EngineService } from "../../core/engine/Engine.ts"
@@ -7,6 +8,7 @@ import type { Enqueued } from "../../core/ports/StoreDriver.ts"
 import type { RunRequest } from "../../core/run/Enqueue.ts"
 import { makeIds } from "../../core/domain/Ids.ts"
 import { flowJobs, plainJobs } from "./Handlers.ts"
+import type { RequestChecks } from "./checks/requests.ts"
 import type { Ground } from "./Ground.ts"
 import type { Swarm } from "./Swarm.ts"
 import type { Watch } from "./Watch.ts"
@@ -29,7 +31,13 @@ export interface Clients {
 }
 
 /** Clients of the engines over this store. */
-export const makeClients = (world: World, swarm: Swarm, ground: Ground, watch: Watch): Clients => {
+export const makeClients = (
+  world: World,
+  swarm: Swarm,
+  ground: Ground,
+  watch: Watch,
+  requests: RequestChecks,
+): Clients => {
   const { random } = world
   const { table } = ground
   const ids = makeIds(
@@ -38,6 +46,8 @@ export const makeClients = (world: World, swarm: Swarm, ground: Ground, watch: W
   )
   /** Ids that were asked for, in order. */
   const asked: Array<string> = []
+  const requested = new Map<string, RunRequest>()
+  let inputs = 0
   const acknowledged = new Map<string, Enqueued>()
   const cancelled = new Set<string>()
   const recent = (): string | undefined => asked[asked.length - 1 - random.int(0, Math.min(asked.length, 30))]
@@ -47,31 +57,38 @@ export const makeClients = (world: World, swarm: Swarm, ground: Ground, watch: W
     what: () => string,
     effect: Effect.Effect<A, E>,
     answered: (answer: A) => void = () => {},
+    failed: (cause: Cause.Cause<E>) => void = () => {},
   ): void => {
     watch.tell(lane.name, () => `asked to ${what()}`)
     Effect.runForkWith(lane.context)(effect).addObserver((exit) => {
       if (Exit.isSuccess(exit)) answered(exit.value)
+      else failed(exit.cause)
       watch.tell(lane.name, () => `${Exit.isSuccess(exit) ? "did" : "failed to"} ${what()}`)
     })
   }
 
   const newRequest = (): RunRequest => {
+    // A program that got no answer asks again, with the same id.
+    const known = random.chance(0.1) ? requested.get(recent() ?? "") : undefined
+    if (known !== undefined) return known
     const job = random.pick(swarm.flows && random.chance(0.3) ? flowJobs : plainJobs)
     const isChain = job === "clean" || job === "report"
-    const known = recent()
-    // A program that got no answer asks again with the same id.
-    const again = known !== undefined && random.chance(0.1)
-    const id = again ? known : ids()
-    if (!isChain && !again) asked.push(id)
-    return {
-      job: again ? (table.entries.get(id)?.run.job ?? job) : job,
-      input: random.chance(0.2) ? JSON.stringify({ n: random.int(0, 9) }) : null,
-      ...(isChain && !again ? {} : { id }),
-      ...(!isChain && !again && random.chance(0.2) ? { key: `k${random.int(0, 4)}` } : {}),
+    const id = ids()
+    const request: RunRequest = {
+      job,
+      // No two have the same: what is found later can be told apart.
+      input: isChain || random.chance(0.4) ? JSON.stringify({ n: ++inputs }) : null,
+      ...(isChain ? {} : { id }),
+      ...(!isChain && random.chance(0.2) ? { key: `k${random.int(0, 4)}` } : {}),
       ...(random.chance(0.3) ? { delayMillis: random.int(0, 8000) } : {}),
       ...(random.chance(0.1) ? { startWithinMillis: random.int(0, 3000) } : {}),
       priority: random.int(0, 2),
     }
+    if (!isChain) {
+      asked.push(id)
+      requested.set(id, request)
+    }
+    return request
   }
 
   const acknowledge = (answer: Enqueued): void => {
@@ -95,11 +112,14 @@ export const makeClients = (world: World, swarm: Swarm, ground: Ground, watch: W
     )
   }
 
-  const letters = (): ReadonlyArray<string> =>
-    [...table.letters.values()].filter(({ replayedBy }) => replayedBy === null).map(({ runId }) => runId)
+  // Now and then somebody looks at a list from before, and asks for what was replayed in the meantime.
+  const letters = (isOld: boolean): ReadonlyArray<string> =>
+    [...table.letters.values()]
+      .filter(({ replayedBy }) => isOld || replayedBy === null)
+      .map(({ runId }) => runId)
 
   const replay = (node: Served): void => {
-    const open = letters()
+    const open = letters(random.chance(0.2))
     if (open.length === 0) return
     const some = open.slice(-3)
     ask(
@@ -150,7 +170,13 @@ export const makeClients = (world: World, swarm: Swarm, ground: Ground, watch: W
   return {
     request: (node) => {
       const request = newRequest()
-      ask(node, () => `run ${request.job} ${request.id ?? ""}`, node.engine.enqueue(request), acknowledge)
+      const { answered, failed } = requests.asked(request)
+      const acknowledged = (answer: Enqueued): void => {
+        acknowledge(answer)
+        answered(answer)
+      }
+      const what = () => `run ${request.job} ${request.id ?? ""}`
+      ask(node, what, node.engine.enqueue(request), acknowledged, failed)
     },
     operate: (node) => random.pick(byHand)(node),
     check: () => {

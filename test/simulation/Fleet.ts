@@ -1,10 +1,13 @@
 // The nodes of a simulation through their lives: a supervisor starts each again after it crashed, was drained or failed
 // to start, as systemd or Kubernetes would.
 import type { EngineService } from "../../core/engine/Engine.ts"
+import type { Calendar } from "../../core/domain/Calendar.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { Outcome } from "../../core/domain/Outcome.ts"
 import * as Effect from "effect/Effect"
+import type { Executor } from "../../core/ports/Executor.ts"
+import type { StoreOperation } from "../../core/ports/Store.ts"
 import { type Hands, inProcess, remote } from "./Executors.ts"
 import type { Ground } from "./Ground.ts"
 import type { Act } from "./Handlers.ts"
@@ -22,8 +25,25 @@ export interface Seat {
   engine: EngineService | null
   readonly link: Link
   isDraining: boolean
+  /** Since when, on the world's clock, nothing disturbed this life: no call failed or took time, and it was not frozen. */
+  calmSince: number
+  /** Calls of this life that are under way. */
+  underWay: number
   /** Ends the life politely. */
   stop: () => void
+}
+
+/** Hears what engines do, apart from what the store sees of it. */
+export interface Hears {
+  /** A call leaves its node. */
+  readonly sent: (seat: Seat, operation: StoreOperation) => void
+  /** An engine gives an attempt to its executor, and hears how it ended. */
+  readonly assigned: (seat: Seat, run: Run) => void
+  readonly reported: (seat: Seat, run: Run) => void
+  /** An engine lets go of all that it carries, as its lease is lost. */
+  readonly lost: (seat: Seat) => void
+  readonly drains: (seat: Seat, engine: EngineService) => void
+  readonly drained: (seat: Seat) => void
 }
 
 /** What the fleet is told. */
@@ -37,13 +57,14 @@ export interface FleetOptions {
   readonly actOf: (run: Run) => Act
   /** The config of a node that starts now. */
   readonly schedules: () => ReadonlyArray<NewSchedule>
+  readonly hears: Hears
+  readonly calendars: ReadonlyArray<Calendar>
   readonly onStart: (node: string, run: Run) => void
   readonly onEnd: (node: string, run: Run, outcome: Outcome) => void
 }
 
-const graceMillis = 3000
 // Behind its own grace period, a drain waits for the store: twice five seconds, and the time of a lost call.
-const drainMaxMillis = graceMillis + 14_000
+const lastWritesMillis = 14_000
 
 /** All nodes. */
 export class Fleet {
@@ -74,6 +95,8 @@ export class Fleet {
       engine: null,
       link: { cut: null },
       isDraining: false,
+      calmSince: 0,
+      underWay: 0,
       stop: () => {},
     }))
     for (const seat of this.seats) this.#start(seat)
@@ -102,27 +125,32 @@ export class Fleet {
     lane.freeze()
     world.after(watchman(world), millis, () => {
       watch.tell(seat.name, () => "thaws")
-      lane.thaw()
+      this.#thaw(seat, lane)
     })
   }
 
   /** Asks a node to stop, and starts the next life when it has. */
   drain(seat: Seat): void {
-    const { watch, world, bug } = this.#options
+    const { watch, world, bug, swarm, hears } = this.#options
     const { engine, lane } = seat
+    const { graceMillis } = swarm
+    const drainMaxMillis = graceMillis + lastWritesMillis
     if (engine === null || seat.isDraining) return
     watch.counters.drains++
     watch.tell(seat.name, () => "begins to drain")
     seat.isDraining = true
     seat.engine = null
+    hears.drains(seat, engine)
     const drain = bug.drain?.(engine, graceMillis) ?? engine.drain(graceMillis)
     Effect.runForkWith(lane.context)(drain).addObserver(() => {
       watch.tell(seat.name, () => "has drained")
+      hears.drained(seat)
       seat.stop()
     })
     const begun = world.elapsed
     lane.after(drainMaxMillis, () => {
-      if (!seat.isDraining || seat.lane !== lane || world.elapsed > begun + drainMaxMillis + 1) return
+      // The time that it stood still is not its own.
+      if (!seat.isDraining || seat.lane !== lane || lane.thawedAt >= begun) return
       watch.violated("I13", `${seat.name} has not drained after ${drainMaxMillis} ms`)
     })
   }
@@ -153,18 +181,25 @@ export class Fleet {
   heal(): void {
     for (const seat of this.seats) {
       seat.link.cut = null
-      if (seat.lane.isFrozen) seat.lane.thaw()
+      if (seat.lane.isFrozen) this.#thaw(seat, seat.lane)
     }
     for (const lane of this.#workers) if (lane.isFrozen) lane.thaw()
   }
 
+  #thaw(seat: Seat, lane: Lane): void {
+    lane.thaw()
+    if (seat.lane === lane) seat.calmSince = this.#options.world.elapsed
+  }
+
   #start(seat: Seat): void {
-    const { world, swarm, ground, watch, weather, bug } = this.#options
+    const { world, swarm, ground, watch, weather, bug, hears } = this.#options
     const lane = world.lane(seat.name)
     const life = ++this.#lives
     seat.lane = lane
     seat.isDraining = false
     seat.engine = null
+    seat.calmSince = world.elapsed
+    seat.underWay = 0
     lane.skew = swarm.skewMillis === 0 ? 0 : world.random.int(-swarm.skewMillis, swarm.skewMillis)
     const hands: Hands = {
       world,
@@ -187,20 +222,34 @@ export class Fleet {
       lane,
       ground.lane,
       makeFaults(swarm, weather, seat.link, world.random, watch),
+      (operation) => {
+        const sentAt = world.elapsed
+        seat.underWay++
+        hears.sent(seat, operation)
+        return (isDone) => {
+          if (seat.lane !== lane) return
+          seat.underWay--
+          if (!isDone || world.elapsed > sentAt) seat.calmSince = world.elapsed
+        }
+      },
     )
+    const executor = swarm.remote ? remote(hands, () => this.worker()) : inProcess(hands)
     watch.tell(seat.name, () => `starts, life ${life}`)
     seat.stop = live({
       lane,
       swarm: bug.swarm?.(swarm) ?? swarm,
       store: bug.store?.(store, { lane, ground, world }) ?? store,
-      executor: swarm.remote ? remote(hands, () => this.worker()) : inProcess(hands),
+      executor: heard(seat, bug.executor?.(executor, lane) ?? executor, hears),
       notifier: this.#hints.of(lane),
       schedules: this.#options.schedules(),
+      calendars: this.#options.calendars,
       onEvent: (event) => {
         if (event.kind === "trouble" && event.doing.includes("begins anew"))
           watch.violated("I14", `${seat.name}: a loop broke: ${event.error}`)
         if (event.kind === "trouble") watch.tell(seat.name, () => `could not ${event.doing}: ${event.error}`)
-        if (event.kind === "leaseLost") watch.tell(seat.name, () => `lost the lease of ${event.node}`)
+        if (event.kind !== "leaseLost") return
+        watch.tell(seat.name, () => `lost the lease of ${event.node}`)
+        hears.lost(seat)
       },
       onReady: (engine) => {
         watch.tell(seat.name, () => `is up as ${engine.node()}`)
@@ -221,6 +270,18 @@ export class Fleet {
     seat.isDraining = false
   }
 }
+
+const heard = (seat: Seat, executor: Executor["Service"], hears: Hears): Executor["Service"] => ({
+  jobs: executor.jobs,
+  start: (assignment, done) => {
+    const { run } = assignment
+    hears.assigned(seat, run)
+    return executor.start(assignment, (outcome) => {
+      hears.reported(seat, run)
+      done(outcome)
+    })
+  },
+})
 
 const watchmen = new WeakMap<World, Lane>()
 /** The lane of what happens to nodes from outside: it never dies. */

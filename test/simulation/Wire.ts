@@ -3,6 +3,7 @@
 // world: a node that is cut off, a store that is down, a disk that is full.
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { aroundCalls, type Fault, withFaults } from "../../core/contract/Faults.ts"
 import type { Store, StoreOperation } from "../../core/ports/Store.ts"
 import type { Random } from "./Random.ts"
@@ -73,20 +74,29 @@ export const makeFaults =
     }
   }
 
+/** Hears a call leave its node; the answer hears it come back, done or failed. */
+export type Hear = (operation: StoreOperation) => (isDone: boolean) => void
+
 /** The store's services as a node of this lane has them. */
 export const wired = (
   store: Context.Context<Store>,
   node: Lane,
   storeLane: Lane,
   plan: (operation: StoreOperation) => Fault | null,
+  hear: Hear,
 ): Context.Context<Store> => {
   const run = Effect.runForkWith(storeLane.context)
-  const over = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  const over = <A, E>(operation: StoreOperation, call: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.callback<A, E>((resume) => {
+      const returned = hear(operation)
+      const answer = (exit: Exit.Exit<A, E>): void => {
+        returned(Exit.isSuccess(exit))
+        resume(exit)
+      }
       const fiber = run(call)
       const exit = fiber.pollUnsafe()
-      if (exit === undefined) fiber.addObserver((late) => node.add(() => resume(late)))
-      else resume(exit)
+      if (exit === undefined) fiber.addObserver((late) => node.add(() => answer(late)))
+      else answer(exit)
     })
-  return aroundCalls(withFaults(store, plan), (_operation, _args, call) => over(call))
+  return aroundCalls(withFaults(store, plan), (operation, _args, call) => over(operation, call))
 }

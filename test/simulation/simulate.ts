@@ -1,13 +1,23 @@
 // One simulation: the world of a seed, from its first to its last moment. A storm of faults and requests, then calm in
 // which everything must come to its end, then the last look.
+import type { ScheduleRow } from "../../core/domain/Schedule.ts"
 import { isFinal } from "../../core/domain/Run.ts"
 import { expansionsOf, actOf } from "./Handlers.ts"
 import { type Bug, honest } from "./Bug.ts"
+import { attemptChecks } from "./checks/attempts.ts"
 import type { Check, Scene } from "./checks/Check.ts"
+import { flowChecks } from "./checks/flows.ts"
+import { leaseCheck } from "./checks/leases.ts"
+import { limitChecks } from "./checks/limits.ts"
+import { livenessChecks } from "./checks/liveness.ts"
+import { requestChecks } from "./checks/requests.ts"
+import { ledgerCheck } from "./checks/ledger.ts"
 import { runChecks } from "./checks/runs.ts"
+import { stopChecks } from "./checks/stops.ts"
 import { makeClients } from "./Clients.ts"
 import { Fleet, watchman } from "./Fleet.ts"
 import { type Ground, makeGround } from "./Ground.ts"
+import { makeSchedules } from "./Schedules.ts"
 import { type Swarm, swarmOf } from "./Swarm.ts"
 import { type Counters, type Violation, Watch } from "./Watch.ts"
 import type { Weather } from "./Wire.ts"
@@ -38,6 +48,11 @@ const isDone = ({ table }: Ground): boolean => {
   return true
 }
 
+const goingOn = ({ driver }: Ground): ReadonlyArray<string> =>
+  (driver.schedules() as ReadonlyArray<ScheduleRow>).flatMap(({ id, pausedAt }) =>
+    pausedAt === null ? [id] : [],
+  )
+
 /** Runs a seed to its end. */
 export const simulate = (seed: number, options: SimulateOptions = {}): Simulated => {
   const swarm = { ...swarmOf(seed), ...options.swarm }
@@ -48,13 +63,31 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   const checks: Array<Check> = []
   const ground = makeGround(
     world,
-    { saw: (call, answer) => checks.forEach((check) => check.saw?.(call, answer)) },
+    { saw: (call, answer, refusal) => checks.forEach((check) => check.saw?.(call, answer, refusal)) },
     bug,
   )
-  const scene: Scene = { world, swarm, ground, watch, isStormy: () => weather.isStormy }
-  checks.push(runChecks(scene))
+  const scene: Scene = {
+    world,
+    swarm,
+    ground,
+    watch,
+    isStormy: () => weather.isStormy,
+    seats: () => fleet.seats,
+  }
+  const requests = requestChecks(scene)
+  checks.push(
+    runChecks(scene),
+    flowChecks(scene),
+    leaseCheck(scene),
+    livenessChecks(scene),
+    stopChecks(scene),
+    limitChecks(scene),
+    attemptChecks(scene),
+    requests,
+  )
   const expansions = expansionsOf(swarm)
   watch.tell("world", () => JSON.stringify(swarm))
+  const schedules = makeSchedules(world, swarm, watch)
   const fleet = new Fleet({
     world,
     swarm,
@@ -63,11 +96,21 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     weather,
     bug,
     actOf: (run) => actOf(run, seed, expansions),
-    schedules: () => [],
+    schedules: schedules.config,
+    calendars: schedules.calendars,
+    hears: {
+      sent: (seat, operation) => checks.forEach((check) => check.sent?.(seat, operation)),
+      assigned: (seat, run) => checks.forEach((check) => check.assigned?.(seat, run)),
+      reported: (seat, run) => checks.forEach((check) => check.reported?.(seat, run)),
+      lost: (seat) => checks.forEach((check) => check.lost?.(seat)),
+      drains: (seat, engine) => checks.forEach((check) => check.drains?.(seat, engine)),
+      drained: (seat) => checks.forEach((check) => check.drained?.(seat)),
+    },
     onStart: () => {},
     onEnd: () => {},
   })
-  const clients = makeClients(world, swarm, ground, watch)
+  checks.push(ledgerCheck(scene, schedules, () => fleet.up().length > 0))
+  const clients = makeClients(world, swarm, ground, watch, requests)
 
   const lane = watchman(world)
   const { random } = world
@@ -99,6 +142,16 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     const node = someNode()
     if (node !== undefined) clients.operate(node)
   })
+  if (swarm.schedules > 0) {
+    nowAndThen(swarm.operateMillis, () => {
+      const node = someNode()
+      if (node !== undefined) schedules.operate(node)
+    })
+    nowAndThen(swarm.deployMillis, () => {
+      schedules.edit()
+      fleet.drain(random.pick(fleet.seats))
+    })
+  }
   nowAndThen(swarm.crashMillis, () => fleet.crash(random.pick(fleet.seats)))
   nowAndThen(swarm.freezeMillis, () => fleet.freeze(random.pick(fleet.seats), random.int(1000, 60_000)))
   nowAndThen(swarm.drainMillis, () => fleet.drain(random.pick(fleet.seats)))
@@ -150,16 +203,29 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     whose.skew += step
   })
 
-  world.runUntil(swarm.activeMillis)
+  const runUntil = (elapsed: number): void => {
+    for (let next = world.elapsed + 1000; next < elapsed; next += 1000) {
+      world.runUntil(next)
+      for (const check of checks) check.everySecond?.()
+    }
+    world.runUntil(elapsed)
+    for (const check of checks) check.everySecond?.()
+  }
+  runUntil(swarm.activeMillis)
   watch.tell("world", () => "the storm is over")
   weather.isStormy = false
   weather.isStoreDown = false
   weather.isDiskFull = false
   fleet.heal()
   for (let second = 1; second <= swarm.settleMillis / 1000; second++) {
-    world.runUntil(swarm.activeMillis + second * 1000)
+    runUntil(swarm.activeMillis + second * 1000)
     for (const check of checks) check.tick?.()
-    if (second >= calmSeconds && isDone(ground)) break
+    if (second < calmSeconds) continue
+    // A schedule has no end by itself.
+    const going = goingOn(ground)
+    const node = someNode()
+    if (node !== undefined) schedules.pause(node, going)
+    if (going.length === 0 && isDone(ground)) break
   }
   for (const check of checks) check.end?.()
   clients.check()

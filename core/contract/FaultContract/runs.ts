@@ -69,7 +69,7 @@ export const runFaultCases: ReadonlyArray<Case> = [
     prepare: Effect.gen(function* () {
       const clock = yield* ContractClock
       yield* enqueue(newRun(1, { delayMillis: 500 }), newRun(2, { delayMillis: 60_000 }))
-      yield* enqueue(newRun(3, { delayMillis: 500, expiresAt: clock.now() + 500 }))
+      yield* enqueue(newRun(3, { delayMillis: 500, startWithinMillis: 0 }))
       yield* bringTo(4, "retrying")
       yield* beginFlow(5, flowOf([step("a"), step("b", ["a"])], { timeoutMillis: 500 }), {}, 1_000)
       clock.advance(500)

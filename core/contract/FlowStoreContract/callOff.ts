@@ -178,7 +178,7 @@ export const callOffCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const runs = yield* RunStore
       const clock = yield* ContractClock
-      yield* beginFlow(1, flowOf(chain), { expiresAt: clock.now() + 500 }, 1_000)
+      yield* beginFlow(1, flowOf(chain), { startWithinMillis: 500 }, 1_000)
       yield* succeedSteps("a")
       yield* settle(failing(yield* claimStep("b")))
       clock.advance(1_000)

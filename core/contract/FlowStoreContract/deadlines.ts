@@ -78,7 +78,7 @@ export const deadlineCases: ReadonlyArray<Case> = [
     name: "deadline > a flow run that may not start any more does not try again: it expires",
     run: Effect.gen(function* () {
       const clock = yield* ContractClock
-      yield* beginFlow(1, limited, { expiresAt: clock.now() + 1_000 }, 60_000)
+      yield* beginFlow(1, limited, { startWithinMillis: 1_000 }, 60_000)
       clock.advance(5_000)
       yield* expectSame("claim", yield* claim({ jobs: ["do-a", "flow-1"] }), [])
       yield* expectFields("run", yield* stored(runId(1)), { state: "expired", endedAt: clock.now() })

@@ -250,15 +250,16 @@ export const claimCases: ReadonlyArray<Case> = [
     name: "claim > whatever has passed its time to start expires instead",
     run: Effect.gen(function* () {
       const clock = yield* ContractClock
-      const expiresAt = clock.now() + 1_000
       yield* enqueue(
-        newRun(1, { expiresAt }),
-        newRun(2, { expiresAt, delayMillis: 500 }),
-        newRun(3, { expiresAt, delayMillis: 5_000 }),
-        newRun(4, { expiresAt, priority: 1 }),
-        newRun(5, { expiresAt: expiresAt + 1 }),
+        newRun(1, { startWithinMillis: 1_000 }),
+        newRun(2, { startWithinMillis: 500, delayMillis: 500 }),
+        newRun(3, { startWithinMillis: 1_000, priority: 1 }),
+        newRun(4, { startWithinMillis: 1_000, priority: 2 }),
+        newRun(5, { startWithinMillis: 1_001 }),
       )
       yield* settle(failing(yield* claimOne(), 3_000))
+      const { id, token } = yield* claimOne()
+      yield* settle({ id, token, kind: "snoozed", delayMillis: 5_000 })
       clock.advance(1_000)
       yield* expectSame(
         "claimed",
@@ -276,9 +277,9 @@ export const claimCases: ReadonlyArray<Case> = [
     name: "claim > what is overdue is never given, however much there is of it",
     run: Effect.gen(function* () {
       const clock = yield* ContractClock
-      const expiresAt = clock.now() + 10
-      yield* enqueue(...newRuns(1_000, { expiresAt }))
-      yield* enqueue(...[1_001, 1_002].map((n) => newRun(n, { expiresAt })), newRun(1_003))
+      const startWithinMillis = 10
+      yield* enqueue(...newRuns(1_000, { startWithinMillis }))
+      yield* enqueue(...[1_001, 1_002].map((n) => newRun(n, { startWithinMillis })), newRun(1_003))
       clock.advance(10)
       const ids = (yield* claim({ limit: 1_000 })).map((run) => run.id)
       yield* expectSame("given", ids, [runId(1_003)])
@@ -288,7 +289,7 @@ export const claimCases: ReadonlyArray<Case> = [
     name: "claim > a run may start until the millisecond before it expires",
     run: Effect.gen(function* () {
       const clock = yield* ContractClock
-      yield* enqueue(newRun(1, { expiresAt: clock.now() + 1_000 }))
+      yield* enqueue(newRun(1, { startWithinMillis: 1_000 }))
       clock.advance(999)
       yield* expectFields("claimed", yield* claimOne(), { state: "running" })
       clock.advance(10_000)

@@ -64,7 +64,7 @@ export const deadLetterCases: ReadonlyArray<Case> = [
           priority: 4,
           attemptMax: 2,
           key: "k",
-          expiresAt: clock.now() + 100,
+          startWithinMillis: 100,
           scheduleId: "mail",
           nominalAt,
           chainId: runId(1),

@@ -127,7 +127,7 @@ export const dependentCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const runs = yield* RunStore
       const clock = yield* ContractClock
-      yield* enqueue(newRun(1), needing(2, 1), newRun(3, { expiresAt: clock.now() + 1 }), needing(4, 3))
+      yield* enqueue(newRun(1), needing(2, 1), newRun(3, { startWithinMillis: 1 }), needing(4, 3))
       yield* runs.cancel([runId(1)], "Not wanted")
       yield* expectSame("cancelled", yield* statesOf(runId(2)), ["skipped"])
       clock.advance(1)

@@ -31,7 +31,7 @@ export const enqueueCases: ReadonlyArray<Case> = [
         priority: -7,
         attemptMax: 25,
         key: "mail-1",
-        expiresAt: now + 9_000,
+        startWithinMillis: 4_000,
         scheduleId: "mail",
         nominalAt: now + 4_000,
         chainId: runId(1),
@@ -41,8 +41,10 @@ export const enqueueCases: ReadonlyArray<Case> = [
       yield* expectSame("answer", answers, [
         { id: given.id, result: "created", state: "scheduled", dueAt: now + 5_000 },
       ])
+      const { startWithinMillis: _startWithinMillis, ...fields } = given
       yield* expectSame("run", yield* stored(given.id), {
-        ...given,
+        ...fields,
+        expiresAt: now + 9_000,
         state: "scheduled",
         createdAt: now,
         attempt: 0,
@@ -65,6 +67,20 @@ export const enqueueCases: ReadonlyArray<Case> = [
       const now = (yield* ContractClock).now()
       const [answer] = yield* enqueue(newRun(1))
       yield* expectFields("answer", answer, { result: "created", state: "ready", dueAt: now })
+    }),
+  },
+  {
+    name: "enqueue > the time to start counts from the due time, by the store's clock",
+    run: Effect.gen(function* () {
+      const now = (yield* ContractClock).now()
+      yield* enqueue(
+        newRun(1, { startWithinMillis: 700 }),
+        newRun(2, { startWithinMillis: 700, delayMillis: 1_500 }),
+        newRun(3, { startWithinMillis: 700, dueAt: now - 1_000 }),
+        newRun(4, { startWithinMillis: null }),
+      )
+      for (const [n, expiresAt] of [now + 700, now + 2_200, now - 300, null].entries())
+        yield* expectFields(`run ${n + 1}`, yield* stored(runId(n + 1)), { expiresAt })
     }),
   },
   {

@@ -55,7 +55,7 @@ export const promoteCases: ReadonlyArray<Case> = [
       for (const run of yield* claim({ limit: 2 })) yield* settle(failing(run, 10))
       yield* runs.cancel([runId(3), runId(4), runId(5)], "Not wanted")
       yield* enqueue(newRun(6, { delayMillis: 10 }), newRun(7, { delayMillis: 10 }))
-      yield* enqueue(newRun(8, { expiresAt: clock.now() + 10 }), newRun(9, { expiresAt: clock.now() + 10 }))
+      yield* enqueue(newRun(8, { startWithinMillis: 10 }), newRun(9, { startWithinMillis: 10 }))
       clock.advance(10)
       const answers = [yield* runs.promote(3), yield* runs.promote(2), yield* runs.promote(2)]
       yield* expectSame("answers", answers, [3, 2, 1])
@@ -66,10 +66,13 @@ export const promoteCases: ReadonlyArray<Case> = [
     run: Effect.gen(function* () {
       const runs = yield* RunStore
       const clock = yield* ContractClock
-      const expiresAt = clock.now() + 100
-      yield* enqueue(newRun(1, { expiresAt, priority: 1 }), newRun(2, { expiresAt, delayMillis: 9_000 }))
+      const startWithinMillis = 100
+      yield* enqueue(newRun(1, { startWithinMillis }))
       yield* settle(failing(yield* claimOne(), 9_000))
-      yield* enqueue(newRun(3, { expiresAt }))
+      yield* enqueue(newRun(2, { startWithinMillis }))
+      const { id, token } = yield* claimOne()
+      yield* settle({ id, token, kind: "snoozed", delayMillis: 9_000 })
+      yield* enqueue(newRun(3, { startWithinMillis }))
       clock.advance(100)
       yield* expectSame("expired", yield* runs.promote(10), 3)
       for (const n of [1, 2, 3]) {

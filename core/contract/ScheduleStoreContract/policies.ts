@@ -39,7 +39,7 @@ export const policyCases: ReadonlyArray<Case> = [
       const clock = yield* ContractClock
       const now = clock.now()
       yield* put(newSchedule("s", { cursor: now, nextAt: now }, { overlap: "queueOne" }))
-      const run = newRun(1, { expiresAt: now + 60_000, needs: state === "skipped" ? [runId(2)] : [] })
+      const run = newRun(1, { startWithinMillis: 60_000, needs: state === "skipped" ? [runId(2)] : [] })
       const step = fireAt(yield* rowOf("s"), now, run, { nextAt: null, waitsUntil: now + 7 })
       yield* enqueue(newRun(2, { job: "need" }))
       yield* fireOne(step)

@@ -35,7 +35,7 @@ beforeAll(async () => {
   store = driverOver(recording, { file: ":memory:", now })
   await store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 5000)
   await store.enqueue([newRun(1), newRun(2), newRun(3, { key: "k", delayMillis: 1000 })])
-  await store.enqueue([newRun(4, { expiresAt: now() + 1 }), newRun(5, { needs: [runId(1)] })])
+  await store.enqueue([newRun(4, { startWithinMillis: 1 }), newRun(5, { needs: [runId(1)] })])
   const schedule = { id: "s", job: "report", input: null, overlap: "skip", fromConfig: true } as const
   const place = { cursor: now() - 1, nextAt: now(), zoneData: null }
   const trigger = { kind: "after", delayMillis: 1 } as const

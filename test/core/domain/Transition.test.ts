@@ -108,6 +108,7 @@ const row = (state: RunState, fields: Partial<Run> = {}): Run =>
   deepFreeze({
     ...newRun(1),
     dueAt: now - 10,
+    expiresAt: null,
     state,
     createdAt: now - 1000,
     attempt: state === "running" || state === "retrying" || state === "succeeded" || state === "dead" ? 1 : 0,
@@ -244,6 +245,14 @@ describe("Transition > a new run", () => {
     expect(first({ delayMillis: 1 })).toMatchObject({ state: "scheduled", dueAt: now + 1 })
     expect(first({ dueAt: now - 5, delayMillis: 60_000 })).toMatchObject({ state: "ready", dueAt: now - 5 })
     expect(first({ dueAt: now + 1 }, 2)).toMatchObject({ state: "blocked", waitingFor: 2 })
+  })
+
+  test("its time to start counts from its due time, by the store's clock", () => {
+    expect(first({ startWithinMillis: 100 }).expiresAt).toBe(now + 100)
+    expect(first({ startWithinMillis: 100, delayMillis: 50 }).expiresAt).toBe(now + 150)
+    expect(first({ startWithinMillis: 100, dueAt: now - 500, delayMillis: 50 }).expiresAt).toBe(now - 400)
+    expect(first({ startWithinMillis: 0 }).expiresAt).toBe(now)
+    expect(first({}).expiresAt).toBeNull()
   })
 
   test("it has used nothing", () => {

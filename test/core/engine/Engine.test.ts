@@ -1,5 +1,6 @@
 // Whole engines over one store, in virtual time: several at once, one that vanishes, one whose store fails, and
 // what becomes of schedules that are edited, removed and made again.
+import * as Effect from "effect/Effect"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { NewSchedule } from "../../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
@@ -127,6 +128,92 @@ describe("two engines over one store", () => {
     await world.advance(20 * second)
     expect(await world.driver.get([again.id])).toHaveLength(1)
     expect(await world.driver.nodes()).toHaveLength(2)
+  })
+})
+
+describe("an engine that gets no answers for a while", () => {
+  test("finds the next attempt of a run that it claimed while the last one's outcome was on its way", async () => {
+    const faults: Faults = new Map()
+    let attempts = 0
+    const a = await world.start({
+      jobs: [jobRow("work")],
+      driver: faulty(world.driver, faults),
+      handler: () => {
+        if (++attempts === 1) throw new Error("again")
+        return "done"
+      },
+    })
+    await world.advance(second)
+    faults.set("settle", "after")
+    const { id } = await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(100)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "retrying", token: 1 }])
+    faults.set("claim", "after")
+    await world.advance(1500)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "running", token: 2 }])
+    faults.delete("claim")
+    await world.advance(3 * second)
+    faults.clear()
+    await world.advance(3 * second)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "succeeded", attempt: 2 }])
+  })
+})
+
+describe("an engine that ends", () => {
+  test("does not say of a request under way that it was refused: it may be stored", async () => {
+    const silent: StoreDriver = {
+      ...world.driver,
+      enqueue: async (runs) => {
+        await world.driver.enqueue(runs)
+        return new Promise(() => {})
+      },
+    }
+    const a = await world.start({ jobs: [jobRow("work")], driver: silent })
+    const send = () => Effect.runPromise(Effect.flip(a.engine.enqueue({ job: "work", input: null })))
+    const first = send()
+    await world.advance(0)
+    const other = send()
+    await world.advance(0)
+    const drained = a.run(a.engine.drain(0))
+    await world.advance(20 * second)
+    await drained
+    await a.close()
+    expect(await first).toMatchObject({ _tag: "StoreError", operation: "enqueue", outcomeUnknown: true })
+    expect(await other).toMatchObject({ _tag: "EngineStopped" })
+    expect(await world.driver.counts()).toMatchObject([{ job: "work", count: 1 }])
+  })
+})
+
+describe("an engine that drains", () => {
+  test("hands back what a claim gave it whose answer was lost, and no attempt is used", async () => {
+    const faults: Faults = new Map()
+    const a = await world.start({ jobs: [jobRow("work")], driver: faulty(world.driver, faults) })
+    await world.advance(second)
+    faults.set("claim", "after")
+    const { id } = await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(0)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "running", node: a.engine.node() }])
+    faults.clear()
+    const drained = a.run(a.engine.drain(10 * second))
+    await world.advance(second)
+    await drained
+    expect(await world.driver.get([id])).toMatchObject([{ state: "ready", attempt: 0, node: null }])
+    expect(world.executions).toEqual([])
+  })
+
+  test("does not wait out its grace period for a store that answers no more", async () => {
+    const faults: Faults = new Map([["claim", "before"]])
+    const a = await world.start({ jobs: [jobRow("work")], driver: faulty(world.driver, faults) })
+    await a.run(a.engine.enqueue({ job: "work", input: null }))
+    await world.advance(0)
+    faults.set("carried", "before")
+    let isDrained = false
+    const drained = a.run(a.engine.drain(3600 * second)).then(() => (isDrained = true))
+    await world.advance(4 * second)
+    expect(isDrained).toBe(false)
+    await world.advance(2 * second)
+    expect(isDrained).toBe(true)
+    await drained
   })
 })
 

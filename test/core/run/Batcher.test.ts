@@ -49,7 +49,7 @@ const bench = (options: Options = {}): Effect.Effect<Bench, never, Scope.Scope> 
       batchMax: options.batchMax ?? 100,
       waitingMax: options.waitingMax ?? 1000,
       sizeOf: options.sizeOf ?? (() => 1),
-      abandoned: () => "abandoned",
+      abandoned: (isUnderWay) => (isUnderWay ? "abandoned under way" : "abandoned"),
       write: Effect.fnUntraced(function* (items: ReadonlyArray<number>, again: boolean) {
         calls.push(items)
         repeats.push(again)
@@ -307,7 +307,7 @@ describe("Batcher > bounds", () => {
     })
     const { context } = makeVirtualTime(0)
     const heard = await Effect.runPromise(Effect.provideContext(Effect.scoped(underWay), context))
-    expect(heard).toEqual(["1: abandoned", "2: abandoned"])
+    expect(heard).toEqual(["1: abandoned under way", "2: abandoned under way"])
   })
 
   test("when writing breaks, its batch is told, and what comes later is written all the same", async () => {
@@ -316,7 +316,7 @@ describe("Batcher > bounds", () => {
       const { heard, add, batcher } = yield* bench()
       add(1, 666)
       yield* settled
-      expect(heard).toEqual(["1: abandoned", "666: abandoned"])
+      expect(heard).toEqual(["1: abandoned under way", "666: abandoned under way"])
       add(2)
       // The supervisor waits a moment before the loop begins anew.
       time.moveTo(time.nextAt())

@@ -36,7 +36,7 @@ const counted = () => {
   return { ids: () => `#${++count}`, taken: () => count }
 }
 const made = (request: RunRequest, ids = counted().ids): ReadonlyArray<NewRun> =>
-  Result.getOrThrow(newRuns(book, ids, Object.freeze(request), now))
+  Result.getOrThrow(newRuns(book, ids, Object.freeze(request)))
 const only = (request: RunRequest): NewRun => {
   const rows = made(request)
   expect(rows).toHaveLength(1)
@@ -55,7 +55,7 @@ describe("Enqueue > one run", () => {
       priority: 2,
       attemptMax: 1,
       key: null,
-      expiresAt: null,
+      startWithinMillis: null,
       scheduleId: null,
       nominalAt: null,
       chainId: null,
@@ -78,14 +78,11 @@ describe("Enqueue > one run", () => {
     expect(taken()).toBe(0)
   })
 
-  test("its time to start counts from its due time", () => {
-    const within = { job: "alone", input: null, startWithinMillis: 100 }
-    expect(only(within).expiresAt).toBe(now + 100)
-    expect(only({ ...within, delayMillis: 50 }).expiresAt).toBe(now + 150)
-    expect(only({ ...within, dueAt: now + 1000, delayMillis: 50 }).expiresAt).toBe(now + 1100)
-    expect(only({ ...within, startWithinMillis: 0 }).expiresAt).toBe(now)
-    expect(only({ ...within, startWithinMillis: null }).expiresAt).toBeNull()
-    expect(only({ job: "alone", input: null }).expiresAt).toBeNull()
+  test("its time to start is handed on as a span: only the store's clock makes an instant of it", () => {
+    const within = (startWithinMillis: number | null) =>
+      only({ job: "alone", input: null, delayMillis: 50, startWithinMillis }).startWithinMillis
+    for (const span of [100, 0, null]) expect(within(span)).toBe(span)
+    expect(only({ job: "alone", input: null }).startWithinMillis).toBeNull()
   })
 })
 
@@ -119,7 +116,7 @@ describe("Enqueue > a chain", () => {
 
   test("all are due, expire and rank together", () => {
     const later = made({ job: "report", input: null, dueAt: now + 5, priority: 9, startWithinMillis: 10 })
-    for (const row of later) expect(row).toMatchObject({ dueAt: now + 5, priority: 9, expiresAt: now + 15 })
+    for (const row of later) expect(row).toMatchObject({ dueAt: now + 5, priority: 9, startWithinMillis: 10 })
     for (const row of made({ job: "report", input: null, delayMillis: 7 })) expect(row.delayMillis).toBe(7)
   })
 
@@ -142,7 +139,7 @@ describe("Enqueue > a chain", () => {
 describe("Enqueue > refusals", () => {
   const refused = (request: RunRequest): UnknownJob | InvalidInput => {
     const { ids, taken } = counted()
-    const result = newRuns(book, ids, request, now)
+    const result = newRuns(book, ids, request)
     if (Result.isSuccess(result)) throw new Error("It was accepted")
     expect(taken()).toBe(0)
     expect(result.failure.next).toMatch(/^[A-Z].*\.$/)
@@ -175,12 +172,12 @@ describe("Enqueue > refusals", () => {
   test("a chain that is too long for one step", () => {
     const long = Array.from({ length: 501 }, (_, n) => job(`j${n}`, { needs: n === 0 ? [] : [`j${n - 1}`] }))
     const chain = Result.getOrThrow(parseJobs(long))
-    const result = newRuns(chain, counted().ids, { job: "j500", input: null }, now)
+    const result = newRuns(chain, counted().ids, { job: "j500", input: null })
     expect(Result.isFailure(result) ? result.failure : undefined).toMatchObject({
       _tag: "InvalidInput",
       field: 'job "j500".needs',
     })
-    expect(Result.isSuccess(newRuns(chain, counted().ids, { job: "j499", input: null }, now))).toBe(true)
+    expect(Result.isSuccess(newRuns(chain, counted().ids, { job: "j499", input: null }))).toBe(true)
   })
 
   test("no key at all is none", () => expect(made({ job: "report", input: null, key: null })).toHaveLength(4))

@@ -158,7 +158,7 @@ describe("explain > a run that waits", () => {
     [
       "its time to start passed",
       {},
-      { expiresAt: 5000 },
+      { startWithinMillis: 5000 },
       /its time to start has passed, and an engine that looks/,
     ],
     [
@@ -231,7 +231,7 @@ describe("explain > a run that ended", () => {
     expect(why(must(Transition.cancelled(fresh(), "Not wanted", 2000)))).toBe(
       "Cancelled at T+2000: Not wanted",
     )
-    expect(why(must(Transition.expired(fresh({ expiresAt: 1500 }), 2000)))).toBe(
+    expect(why(must(Transition.expired(fresh({ startWithinMillis: 1500 }), 2000)))).toBe(
       "Expired at T+2000 without a start: it was to start before T+1500",
     )
   })

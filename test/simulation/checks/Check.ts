@@ -1,6 +1,7 @@
 // What a check of an invariant has to go by. Safety is looked at with each call that reaches the store, liveness while
 // and after everything comes to its end.
 import type { Call, Ground } from "../Ground.ts"
+import type { Hears, Seat } from "../Fleet.ts"
 import type { Swarm } from "../Swarm.ts"
 import type { Watch } from "../Watch.ts"
 import type { World } from "../World.ts"
@@ -13,12 +14,16 @@ export interface Scene {
   readonly watch: Watch
   /** Faults happen still. */
   readonly isStormy: () => boolean
+  /** Where nodes run. */
+  readonly seats: () => ReadonlyArray<Seat>
 }
 
 /** One group of checks. */
-export interface Check {
-  /** After each call that the store carried out. */
-  readonly saw?: (call: Call, answer: unknown) => void
+export interface Check extends Partial<Hears> {
+  /** After each call that the store carried out, or refused: then there is no answer. */
+  readonly saw?: (call: Call, answer: unknown, refusal: unknown) => void
+  /** Once a second, in the storm as well. */
+  readonly everySecond?: () => void
   /** Once a second while everything comes to its end. */
   readonly tick?: () => void
   /** When everything must have come to its end. */

@@ -1,10 +1,12 @@
-// Runs, change by change: I3 one live lease, I4 only the current token, I5 bounded attempts, I7 final is final, I8 dead
+// Runs, change by change: I3 one live lease, I4 only the current token, I5 attempts in their limit, I7 final is final, I8 dead
 // and letter are one, I9 never early, I11 keys and slots, I12 cancel wins. Written anew from the architecture page, not
 // with the transitions of the core.
 import { isFinal, type Run, type RunState } from "../../../core/domain/Run.ts"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
+import type { Claim } from "../../../core/ports/StoreDriver.ts"
 import type { StoreOperation } from "../../../core/ports/Store.ts"
 import type { Call, Change } from "../Ground.ts"
+import { outputOf } from "../Handlers.ts"
 import type { Check, Scene } from "./Check.ts"
 
 type Way = `${RunState | "none"} ${RunState}`
@@ -55,17 +57,20 @@ const ways: Partial<Record<Way, ReadonlyArray<StoreOperation>>> = {
   "running cancelled": calledOff,
 }
 
-// Losses before a start was acknowledged, until the run counts as dead.
-const lossMax = 5
+// How long work may take at the end, with all its retries and steps.
+const overdueMillis = 45_000
 
 /** The checks. */
-export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
+export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
   const { table } = ground
   const violated = (invariant: string, run: Run, what: string): void =>
     watch.violated(invariant, `${run.job} ${run.id} ${what}`)
   /** Leases by node, as the store was asked to keep them. */
   const leases = new Map<string, number>()
   const keys = new Map<string, string>()
+  /** The token of the last outcome that a run took. */
+  const settled = new Map<string, number>()
+  const replays = new Map<string, string>()
   const carried = new Map<string, number>()
   /** Claims less those that were given back. */
   const used = new Map<string, number>()
@@ -80,14 +85,17 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
 
   const checkToken = (call: Call, before: Run, after: Run): void => {
     if (after.token < before.token) violated("I4", after, `has token ${after.token} after ${before.token}`)
-    if (before.state !== "running" || after.state === "running") return
+    // Cancelled by whatever ended its flow run needs no token, and no lease.
+    if (before.state !== "running" || after.state === "running" || after.state === "cancelled") return
     if (call.operation === "reclaim") {
       const until = leases.get(before.node ?? "") ?? 0
       if (until > call.now)
         violated("I3", after, `was taken from ${before.node}, whose lease holds for ${until - call.now} ms`)
       return
     }
-    if (call.operation !== "settle" || after.state === "cancelled") return
+    if (call.operation !== "settle") return
+    if (after.state === "succeeded" && after.output !== outputOf(before))
+      violated("I4", after, `succeeded under token ${before.token} with what another attempt gave`)
     const settlements = call.args[0] as ReadonlyArray<Settlement>
     if (!settlements.some(({ id, token }) => id === before.id && token === before.token))
       violated("I4", after, `was settled without its token ${before.token}`)
@@ -128,6 +136,14 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
     else if (holder === after.id) keys.delete(name)
   }
 
+  // A letter is replayed once; re-runs of a flow run that ended well have no letter.
+  const checkReplay = ({ operation }: Call, after: Run): void => {
+    if (operation !== "replay" || after.replayOf === null) return
+    const known = replays.get(after.replayOf)
+    if (known !== undefined) violated("I8", after, `replays ${after.replayOf}, as ${known} does`)
+    replays.set(after.replayOf, after.id)
+  }
+
   const count = (before: Run | null, after: Run): void => {
     if (before === null) watch.counters.runs++
     if (before?.state === "running" && (after.state === "ready" || after.state === "scheduled"))
@@ -137,30 +153,44 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
     if (after.state === "dead") watch.counters.dead++
   }
 
-  const checkEnd = (call: Call, { after, error }: Change): void => {
+  const checkEnd = (call: Call, { after }: Change): void => {
     if (["skipped", "cancelled", "expired"].includes(after.state) && (after.reason ?? "") === "")
       violated("I2", after, `is ${after.state} without a reason`)
-    if (after.losses > lossMax + 1) violated("I5", after, `was lost ${after.losses} times`)
     if (isFinal(after.state) && after.endedAt !== call.now)
       violated("I7", after, "ended at another time than now")
     if (after.state !== "dead") return
     if (after.error === null) violated("I8", after, "is dead without an error")
     if (after.parentId === null && !table.letters.has(after.id))
       violated("I8", after, "is dead without a letter")
-    const attempts = table.entries.get(after.id)?.attempts.length ?? 0
-    const known = after.attempt + (error?.kind === "lost" && after.losses > lossMax ? 0 : 0)
-    if (attempts < known)
-      violated("I8", after, `is dead after ${after.attempt} attempts and tells of ${attempts}`)
   }
 
+  /** The first time, and whenever the same outcome comes again, it is settled; whatever else comes is stale. */
   const checkAnswers = (call: Call, answer: unknown): void => {
     const settlements = call.args[0] as ReadonlyArray<Settlement>
+    for (const { before, after } of call.changes) {
+      // One that was called off with a sibling did not take its own outcome any more.
+      const isTaken = before?.state === "running" && after.state !== "cancelled"
+      if (isTaken && settlements.some(({ id }) => id === after.id)) settled.set(after.id, before.token)
+    }
     for (const [place, { id, result }] of (answer as ReadonlyArray<Settled>).entries()) {
       if (result === "stale") watch.counters.stale++
       const run = table.entries.get(id)?.run
       const token = settlements[place]?.token
-      if (result === "settled" && run !== undefined && run.token !== token)
-        violated("I4", run, `has token ${run.token}, and a settlement under ${token} was accepted`)
+      if (run === undefined) continue
+      const isOwn = settled.get(id) === token && run.token === token && run.state !== "running"
+      if (isOwn !== (result === "settled"))
+        violated("I4", run, `has token ${run.token}, and an outcome under ${token} was told to be ${result}`)
+    }
+  }
+
+  const checkClaimed = (call: Call, answer: unknown): void => {
+    const { node, limit } = call.args[0] as Claim
+    const runs = answer as ReadonlyArray<Run>
+    if (runs.length > limit) watch.violated("I11", `${node} asked for ${limit} runs and got ${runs.length}`)
+    for (const run of runs) {
+      const isNew = call.changes.some(({ before, after }) => after === run && before?.state === "ready")
+      if (!isNew || run.node !== node)
+        violated("I3", run, `was given to ${node}, and is ${run.state} at ${run.node} under ${run.token}`)
     }
   }
 
@@ -197,6 +227,31 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
     for (const [name, missing] of counts) watch.violated("I1", `${missing} runs of ${name} are not counted`)
   }
 
+  /** What must have ended by now: the last request came when the storm was over. */
+  const checkEnded = (): void => {
+    const open = [...table.entries.values()].map(({ run }) => run).filter(({ state }) => !isFinal(state))
+    const steps = new Map<string, Array<Run>>()
+    for (const run of open) {
+      if (run.parentId !== null) steps.set(run.parentId, [...(steps.get(run.parentId) ?? []), run])
+    }
+    const live = new Set(seats().map(({ engine }) => engine?.node()))
+    /** A clock of the store that was stepped back lets due times, and leases of the dead, wait as long. */
+    const mayWait = (run: Run): boolean => {
+      if (run.state === "blocked") {
+        const needs = run.needs.flatMap((id) => table.entries.get(id)?.run ?? [])
+        return [...needs.filter(({ state }) => !isFinal(state)), ...(steps.get(run.id) ?? [])].some(mayWait)
+      }
+      if (Math.max(run.dueAt, run.createdAt) >= ground.now() - overdueMillis) return true
+      const node = run.node ?? ""
+      return run.state === "running" && !live.has(node) && (leases.get(node) ?? 0) > ground.now()
+    }
+    for (const run of open) {
+      if (mayWait(run)) continue
+      const seconds = Math.round((ground.now() - Math.max(run.dueAt, run.createdAt)) / 1000)
+      violated("I10", run, `is ${run.state} at the end, ${seconds} s after it was due`)
+    }
+  }
+
   return {
     saw: (call, answer) => {
       watch.counters.operations++
@@ -211,6 +266,7 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
         checkWay(call, change)
         checkCarried(before, after)
         checkKey(before, after)
+        if (before === null) checkReplay(call, after)
         count(before, after)
         if (before !== null) checkToken(call, before, after)
         if (before !== null && before.state !== "running" && after.state === "running")
@@ -218,23 +274,14 @@ export const runChecks = ({ watch, ground, swarm, world }: Scene): Check => {
         checkEnd(call, change)
       }
       if (call.operation === "settle" && answer !== undefined) checkAnswers(call, answer)
+      if (call.operation === "claim" && answer !== undefined) checkClaimed(call, answer)
       if (call.operation === "reclaim" && answer !== undefined)
         watch.counters.reclaimed += (answer as ReadonlyArray<unknown>).length
     },
     end: () => {
       checkLetters()
       checkCounts()
-      // What must have ended by now: the last request came when the storm was over.
-      for (const { run } of table.entries.values()) {
-        if (isFinal(run.state)) continue
-        const waits = Math.max(run.dueAt, run.createdAt)
-        if (waits < ground.now() - 45_000)
-          violated(
-            "I10",
-            run,
-            `is ${run.state} at the end, ${Math.round((ground.now() - waits) / 1000)} s after it was due`,
-          )
-      }
+      checkEnded()
     },
   }
 }

@@ -106,7 +106,7 @@ export class World {
       priority: choice.percent(70) ? 0 : choice.int(-1, 1),
       attemptMax: choice.int(1, 3),
       key: choice.percent(85) ? null : choice.of(["k1", "k2"]),
-      expiresAt: choice.percent(85) ? null : this.instant(500, 30_000),
+      startWithinMillis: choice.percent(85) ? null : 100 * choice.int(0, 300),
       scheduleId: null,
       nominalAt: choice.percent(90) ? null : this.instant(5_000, 0),
       chainId: choice.percent(80) ? null : choice.of(["c1", "c2"]),
@@ -136,6 +136,8 @@ export interface Memory {
   /** Tokens that nodes were given, the oldest first. */
   readonly held: Array<{ readonly id: string; readonly token: number }>
   readonly expansions: Array<Expansion>
+  /** What was made before. */
+  readonly made: Array<Made>
   /** The clock has stepped back. */
   hasStepped: boolean
 }
