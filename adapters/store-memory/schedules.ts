@@ -165,12 +165,14 @@ const fillOne = (table: ScheduleTable, runs: RunTable, fill: Fill, now: number):
   if (there !== undefined && there.runId !== null) return { at, runId: there.runId, result: "exists" }
   enqueueAll(runs, fill.runs, now)
   const runId = fill.runs[fill.runs.length - 1]?.id ?? null
-  const own = { scheduleId, at, lastAt: at, count: 1, runId, reason: null, decidedAt: now }
+  const filled = { runId, reason: null, decidedAt: now }
   const origin = { nominalAt: null, trigger: JSON.stringify(row.trigger), zoneData: row.zoneData }
-  if (there !== undefined && there.count === 1) table.replace({ ...there, ...own })
+  // A row of one instant may stand for several of the pattern, which calendars held until then.
+  const isAlone = there !== undefined && (there.count === 1 || there.lastAt === at)
+  if (isAlone) table.replace({ ...there, lastAt: at, ...filled })
   else {
     table.countOut(scheduleId, at)
-    table.decide({ ...own, ...origin })
+    table.decide({ scheduleId, at, lastAt: at, count: 1, ...filled, ...origin })
   }
   return { at, runId, result: "created" }
 }
@@ -196,7 +198,9 @@ const put = (table: ScheduleTable, schedule: PutSchedule, now: number): void => 
   // Every node saves its config when it starts: what is the same must not turn a step away.
   if (isSame) return
   const { catchUp: _, ...kept } = row
-  const place = keepsTime ? {} : { nextAt, waitsUntil: null, zoneData }
+  // What the old trigger decided ahead says nothing of the new one.
+  const anew = { cursor: Math.min(row.cursor, cursor), nextAt, waitsUntil: null, zoneData }
+  const place = keepsTime ? {} : anew
   table.put({ ...kept, ...given, ...place, version: row.version + 1 })
 }
 

@@ -3,7 +3,7 @@
 import type { Expansion, FlowDefinition, StepJob } from "../../core/domain/Flow.ts"
 import { graphOf } from "../../core/flow/Advance.ts"
 import type { Graph } from "../../core/flow/Graph.ts"
-import { type Sql, wait } from "./Sql.ts"
+import { done, type Sql, wait } from "./Sql.ts"
 import type { ExpansionRow, FlowTable } from "./Tables.ts"
 
 /** What steps run by. */
@@ -40,23 +40,24 @@ export class Definitions {
   }
 
   /** The plan of an expansion, whose row names `name` and `version` of its definition. */
-  *planOf(
-    table: FlowTable,
-    { definitionId, list, size, name, version }: PlanKey & Pick<ExpansionRow, "name" | "version">,
-  ): Sql<Plan> {
-    if (definitionId === null) {
-      const shape: Expansion = { kind: "map", ...listOf(list), items: [] }
-      const key = `list ${size}`
-      const known = this.cached(key, "")?.graph
-      if (known !== undefined) return { expansion: shape, graph: known }
-      const graph = graphOf({ ...shape, items: Array(size).fill(null) })
-      return this.keep(key, "", { expansion: shape, graph })
-    }
-    const key = `flow ${definitionId}`
-    const named = nameOf(name ?? "", version ?? "")
-    return (
-      this.cached(key, named) ?? this.keep(key, named, flowPlan(yield* definitionOf(table, definitionId)))
-    )
+  planOf(table: FlowTable, row: PlanKey & Pick<ExpansionRow, "name" | "version">): Sql<Plan> {
+    const { definitionId, list, size } = row
+    if (definitionId === null) return done(this.listPlan(list, size))
+    const known = this.cached(`flow ${definitionId}`, namedBy(row))
+    return known === undefined ? this.read(table, definitionId, namedBy(row)) : done(known)
+  }
+
+  private listPlan(list: string | null, size: number): Plan {
+    const shape: Expansion = { kind: "map", ...listOf(list), items: [] }
+    const key = `list ${size}`
+    const known = this.cached(key, "")?.graph
+    if (known !== undefined) return { expansion: shape, graph: known }
+    const graph = graphOf({ ...shape, items: Array(size).fill(null) })
+    return this.keep(key, "", { expansion: shape, graph })
+  }
+
+  private *read(table: FlowTable, id: number, named: string): Sql<Plan> {
+    return this.keep(`flow ${id}`, named, flowPlan(yield* definitionOf(table, id)))
   }
 
   /** Enters what steps are to run by, once for each name and version; throws a refusal when nothing can run by it. */
@@ -76,7 +77,7 @@ export class Definitions {
     const plan = flowPlan(expansion.definition)
     const text = JSON.stringify(expansion.definition)
     const definitionId = yield* wait(table.insertDefinition(name, version, text))
-    this.keep(`flow ${definitionId}`, nameOf(name, version), plan)
+    this.keep(`flow ${definitionId}`, namedBy({ name, version }), plan)
     return { key: { definitionId, list: null, size: plan.graph.size }, plan }
   }
 
@@ -111,7 +112,8 @@ export function* definitionOf(table: FlowTable, id: number): Sql<FlowDefinition>
   return JSON.parse(yield* wait(table.definition(id))) as FlowDefinition
 }
 
-const nameOf = (name: string, version: string): string => JSON.stringify([name, version])
+const namedBy = ({ name, version }: Pick<ExpansionRow, "name" | "version">): string =>
+  JSON.stringify([name, version])
 
 const listOf = (list: string | null) => JSON.parse(list ?? "{}") as { step: StepJob; failFast: boolean }
 

@@ -31,6 +31,11 @@ export class FlowWork {
     this.held = new HeldFlows(work)
   }
 
+  /** Whether something of them is kept back. */
+  get isChanged(): boolean {
+    return this.held.isChanged
+  }
+
   /** Writes what is kept back of them. */
   flush(): Sql<void> {
     return this.held.flush()
@@ -54,7 +59,8 @@ export class FlowWork {
   *stepEnded({ id, state, parentId, step }: EndedRun): Sql<void> {
     const flow = parentId === null ? null : yield* this.held.get(parentId)
     if (flow === null || !flow.waits || step === null) return
-    yield* flow.rows.load([step])
+    // With what it may release, which is looked at next.
+    yield* flow.rows.load(targetsOf(flow.plan.graph.dependents, step), step)
     const row = flow.rows.get(step)
     if (row.state === "released" && row.runId === id) yield* this.end(flow, step, Advance.endOf(state))
   }

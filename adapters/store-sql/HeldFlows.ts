@@ -57,15 +57,18 @@ export class HeldFlows {
   }
 
   private *getOne(runId: string): Sql<Flow | null> {
-    yield* this.load([runId])
-    return this.held.get(runId) ?? null
+    const { tables, definitions } = this.work
+    const [row] = yield* wait(tables.flows.expansions([runId]))
+    const flow = row === undefined ? null : this.hold(row, yield* definitions.planOf(tables.flows, row))
+    this.held.set(runId, flow)
+    return flow
   }
 
-  private hold(row: ExpansionRow, plan: Plan): void {
+  private hold(row: ExpansionRow, plan: Plan): Flow {
     const { id, runId, definitionId, list, size, round, faults, retryInMillis, deadlineAt, hasInput } = row
     // What this transaction has done to the run may not be in its row yet.
     const { state, waitingFor } = this.work.known(runId)?.run ?? row.run
-    this.open({
+    return this.open({
       id,
       run: { id: runId, chainId: row.run.chainId, nominalAt: row.run.nominalAt },
       key: { definitionId, list, size },
@@ -139,6 +142,11 @@ export class HeldFlows {
   *leave(flow: Flow): Sql<void> {
     flow.waits = false
     if (flow.deadlineAt !== null) yield* wait(this.work.tables.flows.endDeadline(flow.id))
+  }
+
+  /** Whether something is kept back. */
+  get isChanged(): boolean {
+    return this.changed.size > 0
   }
 
   /** Writes what is kept back: rows of steps, the runs of those that were released, and totals. */

@@ -36,6 +36,10 @@ export const wait = <A>(answer: Awaitable<A>): Sql<A> =>
 export const waitAll = (answers: ReadonlyArray<Awaitable<unknown>>): Sql<unknown> =>
   answers.some((answer) => answer instanceof Promise) ? later(Promise.all(answers)) : nothing
 
+/** What a function makes of the answer of a table. */
+export const mapped = <A, B>(answer: Awaitable<A>, change: (value: A) => B): Sql<B> =>
+  answer instanceof Promise ? later(answer.then(change)) : done(change(answer))
+
 function* later<A>(answer: Promise<A>): Sql<A> {
   return (yield answer) as A
 }

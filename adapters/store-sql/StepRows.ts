@@ -43,10 +43,11 @@ export class StepRows implements FlowRows {
     this.isWhole = true
   }
 
-  /** Reads these steps, which are then at hand. */
-  load(places: Iterable<number>): Sql<void> {
+  /** Reads these steps, and one more if it is given, which are then at hand. */
+  load(places: ArrayLike<number> & Iterable<number>, first?: number): Sql<void> {
     if (this.isWhole) return nothing
     const missing: Array<number> = []
+    if (first !== undefined && !this.rows.has(first)) missing.push(first)
     for (const step of places) if (!this.rows.has(step)) missing.push(step)
     return missing.length === 0 ? nothing : this.readSome(missing)
   }
@@ -117,7 +118,11 @@ export class StepRows implements FlowRows {
     readonly steps: Parameters<FlowTable["putSteps"]>[0]
     readonly runs: ReadonlyArray<Run>
   } {
-    const steps = Array.from(this.changed, (step) => ({ ...this.get(step), id: this.id }))
+    const steps = []
+    for (const step of this.changed) {
+      const { state, succeeded, failed, skipped, runId } = this.get(step)
+      steps.push({ id: this.id, step, state, succeeded, failed, skipped, runId })
+    }
     const runs = this.started
     this.changed.clear()
     this.started = []

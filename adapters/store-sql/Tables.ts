@@ -214,6 +214,7 @@ export interface ScheduleKept {
 export interface Decided {
   readonly seq: number
   readonly count: number
+  readonly lastAt: number
   readonly runId: string | null
 }
 
@@ -233,8 +234,8 @@ export interface ScheduleTable {
     schedule: Omit<ScheduleKept, "version" | "waitsUntil" | "pausedAt">,
     createdAt: number,
   ): Awaitable<void>
-  /** Writes an edited one but for its cursor and pause; it gets a further version. */
-  edit(schedule: Omit<ScheduleKept, "version" | "cursor" | "pausedAt">): Awaitable<void>
+  /** Writes an edited one but for its pause; it gets a further version. */
+  edit(schedule: Omit<ScheduleKept, "version" | "pausedAt">): Awaitable<void>
   remove(ids: ReadonlyArray<string>): Awaitable<void>
   /** Writes a pause, or its end, which keeps the last `resumedAt` if it is `null`; a further version. */
   pause(

@@ -8,7 +8,7 @@ import * as Transition from "../../core/domain/Transition.ts"
 import type { Awaitable } from "../../core/ports/StoreDriver.ts"
 import type { Definitions } from "./Definitions.ts"
 import { FlowWork } from "./FlowWork.ts"
-import { done, nothing, type Sql, wait, waitAll } from "./Sql.ts"
+import { done, mapped, nothing, type Sql, wait, waitAll } from "./Sql.ts"
 import type { CountChange, Dependent, RunRow, Tables } from "./Tables.ts"
 
 /** A run that has reached a final state, as far as others wait for it. */
@@ -28,11 +28,11 @@ export class Work {
   private readonly rows = new Map<string, RunRow>()
   private readonly changed = new Set<string>()
   private readonly counts = new Map<string, { job: string; state: RunState; by: number }>()
-  private readonly dependents = new Map<string, Array<string>>()
+  private readonly dependents = new Map<string, Array<Dependent>>()
   private attempts: Array<Attempt> = []
   private letters: Array<DeadLetter> = []
   private dropped: Array<Dependent> = []
-  private tasks: Array<{ readonly ended: EndedRun } | { readonly left: string }> = []
+  private tasks: Array<{ readonly ended: EndedRun | null; readonly left: string | null }> = []
   private isFollowing = false
 
   constructor(tables: Tables, definitions: Definitions) {
@@ -57,7 +57,12 @@ export class Work {
 
   find(id: string): Sql<RunRow | undefined> {
     const known = this.rows.get(id)
-    return known === undefined ? this.readOne(id) : done(known)
+    if (known !== undefined) return done(known)
+    if (this.rows.size >= heldMax || this.flowWork?.isChanged === true) return this.readOne(id)
+    return mapped(this.tables.runs.find([id]), ([row]) => {
+      if (row !== undefined) this.rows.set(id, row)
+      return row
+    })
   }
 
   /** What is known of a run without reading it: whoever changes rows by himself must look here first. */
@@ -93,7 +98,7 @@ export class Work {
     if (asked.length > 0) {
       for (const id of asked) this.dependents.set(id, [])
       const found = yield* wait(this.tables.runs.dependentsOf(asked))
-      for (const { needId, runId } of found) this.dependents.get(needId)?.push(runId)
+      for (const each of found) this.dependents.get(each.needId)?.push(each)
       if (found.length > 0) yield* this.load(found.slice(0, aheadMax).map(({ runId }) => runId))
     }
     yield* this.flows.expect(ids.flatMap((id) => this.rows.get(id)?.run ?? []))
@@ -114,18 +119,28 @@ export class Work {
   }
 
   /** Stores a new run and counts it; `false` when its id, or its key while it is in use, is there. */
-  *insert(run: Run): Sql<boolean> {
+  insert(run: Run): Sql<boolean> {
     // What has ended here leaves its key to others.
+    return this.isChanged ? this.writeAndInsert(run) : this.insertNow(run)
+  }
+
+  private *writeAndInsert(run: Run): Sql<boolean> {
     yield* this.flush()
-    if (!(yield* wait(this.tables.runs.insert(run)))) return false
-    this.count(run.job, null, run.state)
-    return true
+    return yield* this.insertNow(run)
+  }
+
+  private insertNow(run: Run): Sql<boolean> {
+    return mapped(this.tables.runs.insert(run), (isStored) => {
+      if (isStored) this.count(run.job, null, run.state)
+      return isStored
+    })
   }
 
   *addDependents(runId: string, needIds: ReadonlyArray<string>): Sql<void> {
     if (needIds.length === 0) return
-    for (const needId of needIds) this.dependents.get(needId)?.push(runId)
-    yield* wait(this.tables.runs.addDependents(needIds.map((needId) => ({ needId, runId }))))
+    const added = needIds.map((needId) => ({ needId, runId }))
+    for (const each of added) this.dependents.get(each.needId)?.push(each)
+    yield* wait(this.tables.runs.addDependents(added))
   }
 
   /** Changes a run, with all that follows from its new state. */
@@ -134,8 +149,8 @@ export class Work {
     if (failed !== null) this.attempts.push(this.attemptOf(before, failed))
     if (after.state === "dead" && after.parentId === null) this.letters.push(this.letterOf(after))
     // One that waits for its needs was never claimed.
-    if (before.state === "blocked" && before.attempt > 0) this.tasks.push({ left: after.id })
-    if (isFinal(after.state)) this.tasks.push({ ended: after })
+    if (before.state === "blocked" && before.attempt > 0) this.tasks.push({ ended: null, left: after.id })
+    if (isFinal(after.state)) this.tasks.push({ ended: after, left: null })
     return this.follow()
   }
 
@@ -154,7 +169,7 @@ export class Work {
 
   /** Does what follows from the end of a run whose row is written already. */
   ended(run: EndedRun): Sql<void> {
-    this.tasks.push({ ended: run })
+    this.tasks.push({ ended: run, left: null })
     return this.follow()
   }
 
@@ -165,26 +180,27 @@ export class Work {
 
   private *walk(): Sql<void> {
     this.isFollowing = true
-    for (const task of this.tasks) {
-      if ("left" in task) yield* this.flows.left(task.left)
-      else {
-        // It waits for nothing any more: what it needed may be pruned.
-        for (const needId of task.ended.needs) this.dropped.push({ needId, runId: task.ended.id })
-        yield* this.endNeeds(task.ended)
-        if (task.ended.parentId !== null) yield* this.flows.stepEnded(task.ended)
-      }
+    for (const { ended, left } of this.tasks) {
+      if (left !== null) yield* this.flows.left(left)
+      if (ended === null) continue
+      // It waits for nothing any more: what it needed may be pruned.
+      for (const needId of ended.needs) this.dropped.push({ needId, runId: ended.id })
+      yield* this.endNeeds(ended)
+      if (ended.parentId !== null) yield* this.flows.stepEnded(ended)
     }
     this.tasks = []
     this.isFollowing = false
   }
 
+  private endNeeds(need: EndedRun): Sql<void> {
+    const answer = this.dependents.get(need.id) ?? this.tables.runs.dependentsOf([need.id])
+    return answer instanceof Promise || answer.length > 0 ? this.release(need, answer) : nothing
+  }
+
   /** Releases, or skips, what waits for an ended run; what is skipped goes on the list. */
-  private *endNeeds(need: EndedRun): Sql<void> {
-    const dependents =
-      this.dependents.get(need.id) ??
-      (yield* wait(this.tables.runs.dependentsOf([need.id]))).map(({ runId }) => runId)
-    for (const id of dependents) {
-      const found = yield* this.find(id)
+  private *release(need: EndedRun, answer: Awaitable<ReadonlyArray<Dependent>>): Sql<void> {
+    for (const { runId } of yield* wait(answer)) {
+      const found = yield* this.find(runId)
       if (found === undefined) continue
       const after =
         need.state === "succeeded"
@@ -192,7 +208,7 @@ export class Work {
           : Transition.needFailed(found.run, endedReason(need), this.now())
       if (after === null) continue
       this.put(found.run, after, found.settledToken)
-      if (isFinal(after.state)) this.tasks.push({ ended: after })
+      if (isFinal(after.state)) this.tasks.push({ ended: after, left: null })
     }
   }
 
@@ -213,10 +229,18 @@ export class Work {
 
   /** Writes what was changed, but for the counts. */
   flush(): Sql<void> {
-    const { changed, attempts, letters, dropped } = this
-    const isClean =
-      changed.size === 0 && attempts.length === 0 && letters.length === 0 && dropped.length === 0
-    return isClean ? this.flushFlows() : this.write()
+    return this.isKeeping ? this.write() : this.flushFlows()
+  }
+
+  /** Whether something is kept that was not written yet. */
+  private get isChanged(): boolean {
+    return this.isKeeping || this.flowWork?.isChanged === true
+  }
+
+  /** The same, but for flows. */
+  private get isKeeping(): boolean {
+    const { changed, dropped, attempts, letters } = this
+    return changed.size > 0 || dropped.length > 0 || attempts.length > 0 || letters.length > 0
   }
 
   private *write(): Sql<void> {
@@ -224,7 +248,8 @@ export class Work {
     const { runs } = this.tables
     const answers: Array<Awaitable<unknown>> = []
     if (this.changed.size > 0) {
-      const rows = Array.from(this.changed, (id) => this.rows.get(id) as RunRow)
+      const rows: Array<RunRow> = []
+      for (const id of this.changed) rows.push(this.rows.get(id) as RunRow)
       this.changed.clear()
       answers.push(runs.update(rows))
     }
@@ -245,8 +270,9 @@ export class Work {
 
   /** Writes everything; nothing may be done afterwards. */
   *finish(): Sql<void> {
-    yield* this.flush()
-    const changes: ReadonlyArray<CountChange> = [...this.counts.values()].filter(({ by }) => by !== 0)
+    if (this.isChanged) yield* this.flush()
+    const changes: Array<CountChange> = []
+    for (const change of this.counts.values()) if (change.by !== 0) changes.push(change)
     if (changes.length > 0) yield* wait(this.tables.runs.addCounts(changes))
   }
 }

@@ -45,7 +45,8 @@ export function* fillOne(work: Work, { scheduleId, at, runs }: Fill): Sql<Filled
   if (there !== null) return { at, runId: there, result: "exists" }
   for (const run of runs) yield* storeRun(work, run)
   const runId = runs[runs.length - 1]?.id ?? null
-  if (decided?.count === 1) {
+  // A row of one instant may stand for several of the pattern, which calendars held until then.
+  if (decided !== undefined && (decided.count === 1 || decided.lastAt === at)) {
     yield* wait(schedules.fill(decided.seq, runId, work.now()))
     return { at, runId, result: "created" }
   }

@@ -38,7 +38,9 @@ function* put(work: Work, schedule: PutSchedule, row: ScheduleKept | undefined):
   if (row.trigger !== trigger) {
     yield* wait(schedules.leaveTriggers([id], now))
     const triggerId = yield* wait(schedules.takeTrigger(trigger, now))
-    Object.assign(after, { nextAt, waitsUntil: null, zoneData, triggerId })
+    // What the old pattern decided ahead must not silence the new one.
+    const anew = { cursor: Math.min(row.cursor, cursor), nextAt, waitsUntil: null, zoneData, triggerId }
+    Object.assign(after, anew)
   }
   yield* wait(schedules.edit(after))
   return after

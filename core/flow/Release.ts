@@ -49,7 +49,13 @@ export function* releasing(
   const released: Released = { run: [], ended: [] }
   yield step
   tell(graph, table, step, end, released)
-  return yield* following(graph, table, released)
+  // The list grows while it is walked.
+  for (const next of released.ended) {
+    yield next.step
+    tell(graph, table, next.step, next.end, released)
+  }
+  released.run.sort((a, b) => a - b)
+  return released
 }
 
 /**
@@ -62,7 +68,9 @@ export const releaseAll = (graph: Graph, table: StepTable): Released => {
     const counts = table.read(step)
     if (counts !== null) decide(graph, table, step, counts, released)
   }
-  return toTheEnd(following(graph, table, released))
+  for (const next of released.ended) tell(graph, table, next.step, next.end, released)
+  released.run.sort((a, b) => a - b)
+  return released
 }
 
 /** What a generator comes to that is asked for nothing between. */
@@ -105,14 +113,4 @@ const decide = (
   if (decision === "run") released.run.push(step)
   else released.ended.push({ step, end: decision })
   return true
-}
-
-function* following(graph: Graph, table: StepTable, released: Released): Generator<number, Released, void> {
-  // The list grows while it is walked.
-  for (const { step, end } of released.ended) {
-    yield step
-    tell(graph, table, step, end, released)
-  }
-  released.run.sort((a, b) => a - b)
-  return released
 }

@@ -190,7 +190,9 @@ export const calledOffReason = "Called off with its flow run"
 export interface ScheduleStoreDriver {
   /**
    * Saves schedules. A new one starts with `cursor`, `nextAt` and `zoneData` as given. One that is there keeps its
-   * cursor; if its trigger changed, the other two are replaced and nothing waits, so the old pattern never fires again.
+   * cursor; if its trigger changed, the other two are replaced and nothing waits, so the old pattern never fires again,
+   * and the cursor goes back to the given one where it is ahead of that: what the old pattern decided ahead (a skipped
+   * instant, or a clock that was set back) must not silence the new one.
    */
   putSchedules(schedules: ReadonlyArray<PutSchedule>): Awaitable<void>
   schedules(): Awaitable<ReadonlyArray<ScheduleRow>>

@@ -136,10 +136,17 @@ export const ofSpans = (spans: ReadonlyArray<readonly [from: number, to: number]
   }
 }
 
-/** Windows that begin at the times of a cron expression. */
+// Two days off the ends of the years that expressions name, so that no zone's offset reaches over them.
+const windowsFrom = (wallMin + 2 * daySeconds) * 1000
+const windowsUntil = (wallEnd - 2 * daySeconds) * 1000
+
+/** Windows that begin at the times of a cron expression. None before the year 1 or after 2199. */
 export const ofWindows =
   (cron: Cron, lastingMillis: number): InstantSet =>
   (at) => {
+    // An expression has no answer there, which is not to say that it has no times before.
+    if (!(at >= windowsFrom)) return { isOpen: false, from: -Infinity, to: windowsFrom }
+    if (at >= windowsUntil) return { isOpen: false, from: windowsUntil, to: Infinity }
     const began = previousBefore(cron, Math.floor(at) + 1)
     const ends = began === null ? -Infinity : began + lastingMillis
     return began !== null && at < ends

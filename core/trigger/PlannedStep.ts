@@ -97,6 +97,24 @@ export const standingStill = ({ id, version, cursor, nextAt, waitsUntil, zoneDat
   zoneData,
 })
 
+/** The step without those of its instants that are decided already, and without their runs. */
+export const withoutDecided = (step: Fire, isDecided: (at: number) => boolean): Fire => {
+  const occurrences = step.occurrences.filter(({ at }) => !isDecided(at))
+  const kept = new Set(occurrences.map(({ runId }) => runId))
+  const own = new Set(step.occurrences.map(({ runId }) => runId))
+  const runs: Array<NewRun> = []
+  let some: Array<NewRun> = []
+  // The rows of a run end with its own.
+  for (const run of step.runs) {
+    some.push(run)
+    if (!own.has(run.id)) continue
+    if (kept.has(run.id)) runs.push(...some)
+    some = []
+  }
+  const lastRunId = occurrences.findLast(({ runId }) => runId !== null)?.runId ?? null
+  return { ...step, occurrences, runs, lastRunId, cancelRunId: lastRunId === null ? null : step.cancelRunId }
+}
+
 /** Tells of differing zone data once for each pair of stamps: all schedules of a zone may share it. */
 const onceAZone = (events: Events) => {
   const told = new Set<string>()

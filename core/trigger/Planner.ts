@@ -13,7 +13,7 @@ import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
 import type { Decision } from "./Occurrences.ts"
-import { makeStepOf, type RunsOfInstant, standingStill, stepMax } from "./PlannedStep.ts"
+import { makeStepOf, type RunsOfInstant, standingStill, stepMax, withoutDecided } from "./PlannedStep.ts"
 import { stepBackMillis, wentBack } from "./StepBack.ts"
 import type { ParseTrigger } from "./Triggers.ts"
 import type { ZoneSource } from "./ZoneData.ts"
@@ -28,6 +28,8 @@ export interface Planner {
 
 // Schedules in one look at the store; between two looks others get their turn.
 const dueMax = 500
+// Rows of the ledger in one look.
+const pageMax = 200
 
 /** Starts the planner, which stops with the scope. */
 export const makePlanner = (options: {
@@ -48,16 +50,27 @@ export const makePlanner = (options: {
     const stepOf = makeStepOf(options)
     let lastLook = Number.NEGATIVE_INFINITY
 
-    /** Stores steps and tells of them. */
-    const fire = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
+    /** Which instants of a step the ledger has already. */
+    const decidedOf = Effect.fnUntraced(function* ({ scheduleId, occurrences }: Fire) {
+      const first = occurrences[0]?.at ?? 0
+      const decided = new Set<number>()
+      for (let before = (occurrences[occurrences.length - 1]?.at ?? 0) + 1; ;) {
+        const page = yield* store.occurrences({ scheduleId, before, limit: pageMax })
+        for (const { at } of page) decided.add(at)
+        const last = page[page.length - 1]
+        if (last === undefined || page.length < pageMax || last.at <= first) return decided
+        before = last.at
+      }
+    })
+
+    /** Stores steps and tells of them; answers for those that conflict. */
+    const fireOnce = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
       const answers = yield* store.fire(steps)
       const conflicts: Array<Fire> = []
       let dueAt = Number.POSITIVE_INFINITY
       for (const [index, step] of steps.entries()) {
         if (answers[index] === "conflict") {
-          // Somebody else was first, and then this one conflicts too; or the instants were decided in an earlier life
-          // of the schedule, as the ledger outlives it, and then it goes on behind them.
-          conflicts.push({ ...step, cancelRunId: null, occurrences: [], runs: [], lastRunId: null })
+          conflicts.push(step)
           continue
         }
         if (step.cancelRunId !== null) notifier.publish({ kind: "cancelled", ids: [step.cancelRunId] })
@@ -65,7 +78,20 @@ export const makePlanner = (options: {
         for (const event of skipped(step.scheduleId, step.occurrences)) options.events.publish(event)
       }
       if (dueAt < Number.POSITIVE_INFINITY) notifier.publish({ kind: "runs", dueAt })
-      if (conflicts.length > 0) yield* store.fire(conflicts)
+      return conflicts
+    })
+
+    /** Stores steps; where one conflicts, what can be of it. */
+    const fire = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
+      const conflicts = yield* fireOnce(steps)
+      const again: Array<Fire> = []
+      for (const step of conflicts) {
+        // Somebody else was first, and then this one conflicts too; or instants were decided before: by a backfill, a
+        // run by hand or in an earlier life of the schedule. Then it goes on behind them, with those that are left.
+        const decided = step.occurrences.length > 1 ? yield* decidedOf(step) : undefined
+        again.push(withoutDecided(step, (at) => decided?.has(at) ?? true))
+      }
+      if (again.length > 0) yield* fireOnce(again)
     })
 
     /** Like `fire`, and if that fails, one by one: a schedule that cannot be planned must not keep the others from it. */
@@ -129,7 +155,9 @@ export const makePlanner = (options: {
       if (steps.length > 0) failures += yield* fireEach(steps)
       if (due.length === dueMax && failures < dueMax) return 0
       const nextAt = yield* store.nextScheduleAt()
-      const wait = nextAt === null ? options.pollMillis : nextAt - clock.currentTimeMillisUnsafe()
+      let wait = nextAt === null ? options.pollMillis : nextAt - clock.currentTimeMillisUnsafe()
+      // By the store's clock it has not come: without a sleep, a node whose clock is ahead would ask without an end.
+      if (nextAt !== null && wait <= 0 && due.length === 0) wait = nextAt - (yield* info.now)
       return Math.min(options.pollMillis, Math.max(wait, failures > 0 ? options.pollMillis : 0))
     })
     const loop = Effect.gen(function* () {

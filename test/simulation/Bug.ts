@@ -2,6 +2,7 @@
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { EngineService } from "../../core/engine/Engine.ts"
+import type { Executor } from "../../core/ports/Executor.ts"
 import type { Store } from "../../core/ports/Store.ts"
 import type { Ground, Spoil } from "./Ground.ts"
 import type { Swarm } from "./Swarm.ts"
@@ -15,6 +16,8 @@ export interface Bug extends Spoil {
     honest: Context.Context<Store>,
     place: { readonly lane: Lane; readonly ground: Ground; readonly world: World },
   ) => Context.Context<Store>
+  /** Whoever runs the handlers of a node's life. */
+  readonly executor?: (honest: Executor["Service"], node: Lane) => Executor["Service"]
   readonly drain?: (engine: EngineService, graceMillis: number) => Effect.Effect<void>
   readonly swarm?: (swarm: Swarm) => Swarm
 }

@@ -112,11 +112,14 @@ export const makeClients = (
     )
   }
 
-  const letters = (): ReadonlyArray<string> =>
-    [...table.letters.values()].filter(({ replayedBy }) => replayedBy === null).map(({ runId }) => runId)
+  // Now and then somebody looks at a list from before, and asks for what was replayed in the meantime.
+  const letters = (isOld: boolean): ReadonlyArray<string> =>
+    [...table.letters.values()]
+      .filter(({ replayedBy }) => isOld || replayedBy === null)
+      .map(({ runId }) => runId)
 
   const replay = (node: Served): void => {
-    const open = letters()
+    const open = letters(random.chance(0.2))
     if (open.length === 0) return
     const some = open.slice(-3)
     ask(

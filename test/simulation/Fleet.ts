@@ -1,6 +1,7 @@
 // The nodes of a simulation through their lives: a supervisor starts each again after it crashed, was drained or failed
 // to start, as systemd or Kubernetes would.
 import type { EngineService } from "../../core/engine/Engine.ts"
+import type { Calendar } from "../../core/domain/Calendar.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { Outcome } from "../../core/domain/Outcome.ts"
@@ -57,6 +58,7 @@ export interface FleetOptions {
   /** The config of a node that starts now. */
   readonly schedules: () => ReadonlyArray<NewSchedule>
   readonly hears: Hears
+  readonly calendars: ReadonlyArray<Calendar>
   readonly onStart: (node: string, run: Run) => void
   readonly onEnd: (node: string, run: Run, outcome: Outcome) => void
 }
@@ -147,7 +149,8 @@ export class Fleet {
     })
     const begun = world.elapsed
     lane.after(drainMaxMillis, () => {
-      if (!seat.isDraining || seat.lane !== lane || world.elapsed > begun + drainMaxMillis + 1) return
+      // The time that it stood still is not its own.
+      if (!seat.isDraining || seat.lane !== lane || lane.thawedAt >= begun) return
       watch.violated("I13", `${seat.name} has not drained after ${drainMaxMillis} ms`)
     })
   }
@@ -230,14 +233,16 @@ export class Fleet {
         }
       },
     )
+    const executor = swarm.remote ? remote(hands, () => this.worker()) : inProcess(hands)
     watch.tell(seat.name, () => `starts, life ${life}`)
     seat.stop = live({
       lane,
       swarm: bug.swarm?.(swarm) ?? swarm,
       store: bug.store?.(store, { lane, ground, world }) ?? store,
-      executor: heard(seat, swarm.remote ? remote(hands, () => this.worker()) : inProcess(hands), hears),
+      executor: heard(seat, bug.executor?.(executor, lane) ?? executor, hears),
       notifier: this.#hints.of(lane),
       schedules: this.#options.schedules(),
+      calendars: this.#options.calendars,
       onEvent: (event) => {
         if (event.kind === "trouble" && event.doing.includes("begins anew"))
           watch.violated("I14", `${seat.name}: a loop broke: ${event.error}`)

@@ -35,7 +35,7 @@ export class WatchedRuns extends RunTable {
   changes: Array<Change> = []
 
   override insert(run: Run, flow: FlowRun | null = null): Entry {
-    this.changes.push({ before: null, after: run, error: null })
+    this.changes.push({ before: this.entries.get(run.id)?.run ?? null, after: run, error: null })
     return super.insert(run, flow)
   }
 

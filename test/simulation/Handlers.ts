@@ -149,10 +149,10 @@ const moodOf = (run: Run, mood: number): Outcome => {
   return good(run)
 }
 
-const good = (run: Run): Outcome => ({
-  kind: "succeeded",
-  output: JSON.stringify({ id: run.id, attempt: run.attempt }),
-})
+/** What an attempt gives that succeeds: no other one gives the same. */
+export const outputOf = ({ id, token }: Run): string => JSON.stringify({ id, token })
+
+const good = (run: Run): Outcome => ({ kind: "succeeded", output: outputOf(run) })
 
 const failure = (name: string, retryable = true, retryAfterMillis: number | null = null): Outcome => ({
   kind: "failed",

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
+import type { Calendar } from "../../core/domain/Calendar.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { Executor } from "../../core/ports/Executor.ts"
@@ -21,6 +22,7 @@ export interface Life {
   readonly executor: Executor["Service"]
   readonly notifier: Notifier["Service"]
   readonly schedules: ReadonlyArray<NewSchedule>
+  readonly calendars: ReadonlyArray<Calendar>
   readonly onEvent: (event: EngineEvent) => void
   readonly onReady: (engine: EngineService) => void
   /** It could not start, or has ended after `stop`. */
@@ -33,6 +35,7 @@ export const live = (life: Life): (() => void) => {
   const layer = Engine.layer({
     book,
     schedules: life.schedules,
+    calendars: life.calendars,
     slots: swarm.slots,
     leaseMillis: swarm.leaseMillis,
     pollMillis: swarm.pollMillis,

@@ -43,6 +43,8 @@ export interface Swarm {
   readonly operateMillis: number
   /** How long a drain waits for handlers. */
   readonly graceMillis: number
+  /** Mean time between two configs, each of which one node starts with. */
+  readonly deployMillis: number
 }
 
 /** Instants shortly before a clock change, a month's and a year's end: where calendars are hard. */
@@ -101,5 +103,6 @@ export const swarmOf = (seed: number): Swarm => {
     clockStepMaxMillis: pick([2000, 60_000, 600_000]),
     operateMillis: sometimes(0.6, () => int(1, 10) * 1000),
     graceMillis: pick([0, 500, 3000, 3000, 10_000]),
+    deployMillis: sometimes(0.4, () => int(8, 30) * 1000),
   }
 }

@@ -116,6 +116,8 @@ export class Lane {
   skew = 0
   isDead = false
   isFrozen = false
+  /** When it was last thawed; -1: never. */
+  thawedAt = -1
   readonly parked: Array<() => void> = []
   readonly #world: World
 
@@ -155,6 +157,7 @@ export class Lane {
 
   thaw(): void {
     this.isFrozen = false
+    this.thawedAt = this.#world.elapsed
     for (const run of this.parked.splice(0)) this.add(run)
   }
 }

@@ -1,19 +1,23 @@
 // One simulation: the world of a seed, from its first to its last moment. A storm of faults and requests, then calm in
 // which everything must come to its end, then the last look.
+import type { ScheduleRow } from "../../core/domain/Schedule.ts"
 import { isFinal } from "../../core/domain/Run.ts"
 import { expansionsOf, actOf } from "./Handlers.ts"
 import { type Bug, honest } from "./Bug.ts"
 import { attemptChecks } from "./checks/attempts.ts"
 import type { Check, Scene } from "./checks/Check.ts"
 import { flowChecks } from "./checks/flows.ts"
+import { leaseCheck } from "./checks/leases.ts"
 import { limitChecks } from "./checks/limits.ts"
 import { livenessChecks } from "./checks/liveness.ts"
 import { requestChecks } from "./checks/requests.ts"
+import { ledgerCheck } from "./checks/ledger.ts"
 import { runChecks } from "./checks/runs.ts"
 import { stopChecks } from "./checks/stops.ts"
 import { makeClients } from "./Clients.ts"
 import { Fleet, watchman } from "./Fleet.ts"
 import { type Ground, makeGround } from "./Ground.ts"
+import { makeSchedules } from "./Schedules.ts"
 import { type Swarm, swarmOf } from "./Swarm.ts"
 import { type Counters, type Violation, Watch } from "./Watch.ts"
 import type { Weather } from "./Wire.ts"
@@ -44,6 +48,11 @@ const isDone = ({ table }: Ground): boolean => {
   return true
 }
 
+const goingOn = ({ driver }: Ground): ReadonlyArray<string> =>
+  (driver.schedules() as ReadonlyArray<ScheduleRow>).flatMap(({ id, pausedAt }) =>
+    pausedAt === null ? [id] : [],
+  )
+
 /** Runs a seed to its end. */
 export const simulate = (seed: number, options: SimulateOptions = {}): Simulated => {
   const swarm = { ...swarmOf(seed), ...options.swarm }
@@ -69,6 +78,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   checks.push(
     runChecks(scene),
     flowChecks(scene),
+    leaseCheck(scene),
     livenessChecks(scene),
     stopChecks(scene),
     limitChecks(scene),
@@ -77,6 +87,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   )
   const expansions = expansionsOf(swarm)
   watch.tell("world", () => JSON.stringify(swarm))
+  const schedules = makeSchedules(world, swarm, watch)
   const fleet = new Fleet({
     world,
     swarm,
@@ -85,7 +96,8 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     weather,
     bug,
     actOf: (run) => actOf(run, seed, expansions),
-    schedules: () => [],
+    schedules: schedules.config,
+    calendars: schedules.calendars,
     hears: {
       sent: (seat, operation) => checks.forEach((check) => check.sent?.(seat, operation)),
       assigned: (seat, run) => checks.forEach((check) => check.assigned?.(seat, run)),
@@ -97,6 +109,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     onStart: () => {},
     onEnd: () => {},
   })
+  checks.push(ledgerCheck(scene, schedules, () => fleet.up().length > 0))
   const clients = makeClients(world, swarm, ground, watch, requests)
 
   const lane = watchman(world)
@@ -129,6 +142,16 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     const node = someNode()
     if (node !== undefined) clients.operate(node)
   })
+  if (swarm.schedules > 0) {
+    nowAndThen(swarm.operateMillis, () => {
+      const node = someNode()
+      if (node !== undefined) schedules.operate(node)
+    })
+    nowAndThen(swarm.deployMillis, () => {
+      schedules.edit()
+      fleet.drain(random.pick(fleet.seats))
+    })
+  }
   nowAndThen(swarm.crashMillis, () => fleet.crash(random.pick(fleet.seats)))
   nowAndThen(swarm.freezeMillis, () => fleet.freeze(random.pick(fleet.seats), random.int(1000, 60_000)))
   nowAndThen(swarm.drainMillis, () => fleet.drain(random.pick(fleet.seats)))
@@ -197,7 +220,12 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   for (let second = 1; second <= swarm.settleMillis / 1000; second++) {
     runUntil(swarm.activeMillis + second * 1000)
     for (const check of checks) check.tick?.()
-    if (second >= calmSeconds && isDone(ground)) break
+    if (second < calmSeconds) continue
+    // A schedule has no end by itself.
+    const going = goingOn(ground)
+    const node = someNode()
+    if (node !== undefined) schedules.pause(node, going)
+    if (going.length === 0 && isDone(ground)) break
   }
   for (const check of checks) check.end?.()
   clients.check()

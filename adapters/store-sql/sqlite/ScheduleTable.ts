@@ -60,6 +60,7 @@ export const makeScheduleTable = (database: Database) => {
       return {
         seq: row["seq"] as number,
         count: row["count"] as number,
+        lastAt: row["last_at"] as number,
         runId: row["run_id"] as string | null,
       }
     },
@@ -96,6 +97,7 @@ const said = [
   "overlap",
   "catchUp",
   "fromConfig",
+  "cursor",
   "nextAt",
   "zoneData",
 ]
@@ -114,7 +116,7 @@ const compile = (database: Database) => {
     insert: prepare(
       database,
       build.insert(schedules).values({
-        ...columns(["id", ...said, "cursor", "createdAt"]),
+        ...columns(["id", ...said, "createdAt"]),
         version: 1,
         runCount: 0,
       } as unknown as typeof schedules.$inferInsert),

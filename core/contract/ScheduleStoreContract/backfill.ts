@@ -91,6 +91,38 @@ export const backfillCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "backfill > an instant that stands for others, which were held until then, gets one run for all of them",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const start = yield* withLedger
+      const [row] = yield* schedules.schedules()
+      const at = start + 1000
+      const held = { at, lastAt: at, count: 5, runId: null, reason: "overlap" as const, nominalAt: at - 10 }
+      const step = { scheduleId: "s", version: row?.version ?? 0, cursor: at, nextAt: null, waitsUntil: null }
+      const nothing = { cancelRunId: null, runs: [], lastRunId: null, zoneData: null }
+      yield* expectSame("fire", yield* schedules.fire([{ ...step, ...nothing, occurrences: [held] }]), [
+        "fired",
+      ])
+      yield* schedules.backfill([{ scheduleId: "s", at, runs: [newRun(2, { nominalAt: at - 10 })] }])
+      const ledger = yield* schedules.occurrences({ scheduleId: "s", limit: 2 })
+      yield* expectSame(
+        "ledger",
+        ledger.map(({ at: each, lastAt, runId: run, reason, count, nominalAt }) => [
+          each - start,
+          lastAt - start,
+          run,
+          reason,
+          count,
+          nominalAt,
+        ]),
+        [
+          [1000, 1000, runId(2), null, 5, at - 10],
+          [0, 0, runId(1), null, 1, null],
+        ],
+      )
+    }),
+  },
+  {
     name: "backfill > every instant of a shared row is counted out of it, and the last one is filled in its place",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore

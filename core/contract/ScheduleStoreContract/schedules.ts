@@ -95,6 +95,18 @@ export const scheduleCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "putSchedules > an edit takes back a cursor that was ahead; without a change of the trigger it stays",
+    run: Effect.gen(function* () {
+      const now = (yield* ContractClock).now()
+      const at = { cursor: now - 1, nextAt: now + 1_000 }
+      yield* put(newSchedule("s", { cursor: now + 99_000, nextAt: now + 100_000 }))
+      yield* put(newSchedule("s", at, { overlap: "queueAll" }))
+      yield* expectFields("overlap", yield* rowOf("s"), { cursor: now + 99_000, nextAt: now + 100_000 })
+      yield* put(newSchedule("s", at, { trigger: { kind: "every", periodMillis: 7_000, startAt: null } }))
+      yield* expectFields("trigger", yield* rowOf("s"), at)
+    }),
+  },
+  {
     name: "putSchedules > after an edit, a step that was planned before it is a conflict",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore

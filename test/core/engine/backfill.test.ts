@@ -98,3 +98,27 @@ test("what is wrong is refused with its field; a schedule that is not there is u
   })
   await after.close()
 })
+
+test("an instant that was filled in a pause takes nothing from its neighbours", async () => {
+  const world = makeWorld()
+  const trigger = { kind: "every", periodMillis: hour, startAt } as const
+  const schedules = [scheduleRow("hourly", trigger)]
+  const { run, engine, close } = await world.start({ jobs: [jobRow("hourly")], schedules, ...slow })
+  await world.advance(2.5 * hour)
+  await run(engine.pauseSchedule("hourly", true))
+  await world.advance(4 * hour)
+  await run(engine.backfill("hourly", { from: startAt + 4 * hour, to: startAt + 4 * hour }))
+  await run(engine.pauseSchedule("hourly", false))
+  await world.advance(1000)
+  const ledger = await world.ledger("hourly")
+  expect(ledger.map(({ at, reason }) => [(at - startAt) / hour, reason])).toEqual([
+    [0, null],
+    [1, null],
+    [2, null],
+    [3, "paused"],
+    [4, null],
+    [5, "paused"],
+    [6, "paused"],
+  ])
+  await close()
+})

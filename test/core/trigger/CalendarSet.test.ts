@@ -204,6 +204,21 @@ describe("a calendar", () => {
     expect(previousChange(meeting, utc("2026-12-06T05:10:00Z"))).toBe(utc("2026-12-06T00:00:00Z"))
   })
 
+  test("has windows that are the same after somebody asked about the end of time", () => {
+    const windows = setOf("Europe/Berlin", { cron: "0 22 * * *", lasting: "4h" })
+    const inside = utc("2026-03-01T22:30:00Z")
+    for (const far of [
+      utc("2199-12-31T22:30:00Z"),
+      utc("2300-01-01T00:00:00Z"),
+      8.64e15,
+      -8.64e15,
+      -Infinity,
+    ]) {
+      expect(isOpen(windows, far)).toBe(false)
+      expect(isOpen(windows, inside)).toBe(true)
+    }
+  })
+
   test("reads wall times of a span: a skipped one is the end of the gap, one that comes twice the first", () => {
     const gap = setOf("Europe/Berlin", { spans: [{ from: "2026-03-29T02:30", to: "2026-03-29T12:00" }] })
     expect(opensAfter(gap, utc("2026-03-28T00:00:00Z"))).toBe(utc("2026-03-29T01:00:00Z"))

@@ -3,8 +3,10 @@
 // with the transitions of the core.
 import { isFinal, type Run, type RunState } from "../../../core/domain/Run.ts"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
+import type { Claim } from "../../../core/ports/StoreDriver.ts"
 import type { StoreOperation } from "../../../core/ports/Store.ts"
 import type { Call, Change } from "../Ground.ts"
+import { outputOf } from "../Handlers.ts"
 import type { Check, Scene } from "./Check.ts"
 
 type Way = `${RunState | "none"} ${RunState}`
@@ -66,6 +68,9 @@ export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
   /** Leases by node, as the store was asked to keep them. */
   const leases = new Map<string, number>()
   const keys = new Map<string, string>()
+  /** The token of the last outcome that a run took. */
+  const settled = new Map<string, number>()
+  const replays = new Map<string, string>()
   const carried = new Map<string, number>()
   /** Claims less those that were given back. */
   const used = new Map<string, number>()
@@ -89,6 +94,8 @@ export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
       return
     }
     if (call.operation !== "settle") return
+    if (after.state === "succeeded" && after.output !== outputOf(before))
+      violated("I4", after, `succeeded under token ${before.token} with what another attempt gave`)
     const settlements = call.args[0] as ReadonlyArray<Settlement>
     if (!settlements.some(({ id, token }) => id === before.id && token === before.token))
       violated("I4", after, `was settled without its token ${before.token}`)
@@ -129,6 +136,14 @@ export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
     else if (holder === after.id) keys.delete(name)
   }
 
+  // A letter is replayed once; re-runs of a flow run that ended well have no letter.
+  const checkReplay = ({ operation }: Call, after: Run): void => {
+    if (operation !== "replay" || after.replayOf === null) return
+    const known = replays.get(after.replayOf)
+    if (known !== undefined) violated("I8", after, `replays ${after.replayOf}, as ${known} does`)
+    replays.set(after.replayOf, after.id)
+  }
+
   const count = (before: Run | null, after: Run): void => {
     if (before === null) watch.counters.runs++
     if (before?.state === "running" && (after.state === "ready" || after.state === "scheduled"))
@@ -149,14 +164,33 @@ export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
       violated("I8", after, "is dead without a letter")
   }
 
+  /** The first time, and whenever the same outcome comes again, it is settled; whatever else comes is stale. */
   const checkAnswers = (call: Call, answer: unknown): void => {
     const settlements = call.args[0] as ReadonlyArray<Settlement>
+    for (const { before, after } of call.changes) {
+      // One that was called off with a sibling did not take its own outcome any more.
+      const isTaken = before?.state === "running" && after.state !== "cancelled"
+      if (isTaken && settlements.some(({ id }) => id === after.id)) settled.set(after.id, before.token)
+    }
     for (const [place, { id, result }] of (answer as ReadonlyArray<Settled>).entries()) {
       if (result === "stale") watch.counters.stale++
       const run = table.entries.get(id)?.run
       const token = settlements[place]?.token
-      if (result === "settled" && run !== undefined && run.token !== token)
-        violated("I4", run, `has token ${run.token}, and a settlement under ${token} was accepted`)
+      if (run === undefined) continue
+      const isOwn = settled.get(id) === token && run.token === token && run.state !== "running"
+      if (isOwn !== (result === "settled"))
+        violated("I4", run, `has token ${run.token}, and an outcome under ${token} was told to be ${result}`)
+    }
+  }
+
+  const checkClaimed = (call: Call, answer: unknown): void => {
+    const { node, limit } = call.args[0] as Claim
+    const runs = answer as ReadonlyArray<Run>
+    if (runs.length > limit) watch.violated("I11", `${node} asked for ${limit} runs and got ${runs.length}`)
+    for (const run of runs) {
+      const isNew = call.changes.some(({ before, after }) => after === run && before?.state === "ready")
+      if (!isNew || run.node !== node)
+        violated("I3", run, `was given to ${node}, and is ${run.state} at ${run.node} under ${run.token}`)
     }
   }
 
@@ -232,6 +266,7 @@ export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
         checkWay(call, change)
         checkCarried(before, after)
         checkKey(before, after)
+        if (before === null) checkReplay(call, after)
         count(before, after)
         if (before !== null) checkToken(call, before, after)
         if (before !== null && before.state !== "running" && after.state === "running")
@@ -239,6 +274,7 @@ export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
         checkEnd(call, change)
       }
       if (call.operation === "settle" && answer !== undefined) checkAnswers(call, answer)
+      if (call.operation === "claim" && answer !== undefined) checkClaimed(call, answer)
       if (call.operation === "reclaim" && answer !== undefined)
         watch.counters.reclaimed += (answer as ReadonlyArray<unknown>).length
     },

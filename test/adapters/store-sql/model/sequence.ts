@@ -9,7 +9,14 @@ import * as runs from "./runs.ts"
 import * as schedules from "./schedules.ts"
 import { type Made, type Memory, seenOf, World } from "./world.ts"
 
-/** How often each is made, of about 150. */
+/** An operation that was made before, as after an unknown outcome; the maker of `prune` minds the clock. */
+const again = ({ choice, memory }: World): Made | null => {
+  const latest = memory.made.slice(choice.percent(50) ? -5 : 0)
+  const made = latest.filter(({ isRefused, name }) => !isRefused && name !== "prune")
+  return made.length === 0 ? null : choice.of(made)
+}
+
+/** How often each is made, of about 160. */
 const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Made | null]> = [
   [18, runs.enqueue],
   [20, runs.claim],
@@ -49,6 +56,7 @@ const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Ma
   [1, schedules.leave],
   [1, schedules.allNodes],
   [4, refusal],
+  [6, again],
 ]
 
 const bag = makers.flatMap(([weight, make]) => Array.from({ length: weight }, () => make))
@@ -60,7 +68,7 @@ export const runSeed = async (
   watch: Watch = () => {},
 ): Promise<{ readonly operations: ReadonlyArray<Operation>; readonly found: Difference | null }> => {
   const choice = new Choice(seed)
-  const memory: Memory = { last: 0, ids: [], gaps: [], held: [], expansions: [], hasStepped: false }
+  const memory: Memory = { last: 0, ids: [], gaps: [], held: [], expansions: [], made: [], hasStepped: false }
   const mayStep = choice.percent(25)
   const operations: Array<Operation> = []
   for (const length = choice.int(20, 60); operations.length < length;) {
@@ -69,6 +77,7 @@ export const runSeed = async (
     const seen = await seenOf(pair.memory)
     const made = choice.of(bag)(new World(choice, memory, { ...seen, now: seen.now + moveMillis }))
     if (made === null) continue
+    memory.made.push(made)
     const operation = { ...made, moveMillis }
     operations.push(operation)
     const { answer, found } = await step(pair, operation, operations.length - 1)

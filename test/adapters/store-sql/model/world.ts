@@ -136,6 +136,8 @@ export interface Memory {
   /** Tokens that nodes were given, the oldest first. */
   readonly held: Array<{ readonly id: string; readonly token: number }>
   readonly expansions: Array<Expansion>
+  /** What was made before. */
+  readonly made: Array<Made>
   /** The clock has stepped back. */
   hasStepped: boolean
 }
