@@ -41,18 +41,17 @@ describe.skipIf(cannotStart !== null)(
         const job = `restart-${mode}`
         const enqueued: Array<string> = []
         const done = new Map<string, number>()
-        let isOver = false
-        let trouble = 0
+        const state = { isOver: false, troubles: 0 }
         const counting = async <A>(operation: () => Promise<A> | A): Promise<A> => {
           try {
             return await operation()
           } catch (error) {
-            trouble++
+            state.troubles++
             throw error
           }
         }
         const producer = async (): Promise<void> => {
-          while (!isOver) {
+          while (!state.isOver) {
             // Some by the one statement, and some in a transaction of several.
             const runs = Array.from({ length: 5 }, () => newRun(next++, { job }))
             if (next % 2 === 0) runs.push(newRun(next++, { job, needs: [runs[0]!.id] }))
@@ -62,28 +61,28 @@ describe.skipIf(cannotStart !== null)(
         }
         const node = { node: `n-${mode}`, queues: ["default"], jobs: [job], limit: 20, acknowledged: true }
         const worker = async (): Promise<void> => {
-          while (!isOver || done.size < enqueued.length) {
+          while (!state.isOver || done.size < enqueued.length) {
             const claimed = await insist(() => driver.claim(node))
             // A claim whose answer was lost is found here.
             const held = claimed.length > 0 ? claimed : await insist(() => driver.carried(node.node, 100))
             const settled = await insist(() =>
               driver.settle(held.map(({ id, token }) => ({ id, token, kind: "succeeded", output: null }))),
             )
-            for (const { id, result, state } of settled)
-              if (result === "settled" && state === "succeeded") done.set(id, (done.get(id) ?? 0) + 1)
+            for (const { id, result, state: end } of settled)
+              if (result === "settled" && end === "succeeded") done.set(id, (done.get(id) ?? 0) + 1)
           }
         }
         const work = Promise.all([producer(), worker()])
         while (done.size < 50) await new Promise((resolve) => setTimeout(resolve, 10))
         server.stop(mode)
-        while (trouble === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+        while (state.troubles === 0) await new Promise((resolve) => setTimeout(resolve, 10))
         server.start()
         const backAt = performance.now()
         await insist(() => driver.counts())
         const waited = performance.now() - backAt
         const before = done.size
         while (done.size < before + 50) await new Promise((resolve) => setTimeout(resolve, 10))
-        isOver = true
+        state.isOver = true
         await work
         expect([...done.keys()].toSorted()).toEqual(enqueued.toSorted())
         expect((await driver.counts()).filter((row) => row.job === job)).toEqual([

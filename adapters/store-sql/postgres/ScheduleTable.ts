@@ -35,6 +35,7 @@ export const scheduleTable = (statements: ScheduleStatements, queryable: Queryab
     return {
       seq: row["seq"] as number,
       count: row["count"] as number,
+      lastAt: row["last_at"] as number,
       runId: row["run_id"] as string | null,
     }
   },
@@ -86,7 +87,7 @@ export const compileSchedules = (tables: Tables) => {
     edit: prepare(sql`update ${schedules} set job = ${at("job", "text")}, trigger = ${at("trigger", "text")},
         trigger_id = ${at("triggerId", "bigint")}, input = ${at("input", "text")}, overlap = ${at("overlap", "text")},
         catch_up = ${at("catchUp", "text")}, from_config = ${at("fromConfig", "smallint")},
-        next_at = ${at("nextAt", "bigint")}, waits_until = ${at("waitsUntil", "bigint")},
+        cursor = ${at("cursor", "bigint")}, next_at = ${at("nextAt", "bigint")}, waits_until = ${at("waitsUntil", "bigint")},
         zone_data = ${at("zoneData", "text")}, version = version + 1
       where id = ${id}`),
     remove: prepare(sql`delete from ${schedules} where id = any(${ids})`),
@@ -112,7 +113,8 @@ export const compileSchedules = (tables: Tables) => {
       from ${decisions.given} cross join lateral (
         select * from ${schedules} as row where row.id = given.schedule_id limit 1) as s order by given.place
       on conflict do nothing returning seq`),
-    decided: prepare(sql`select seq, count, run_id from ${occurrences} where schedule_id = ${scheduleId}
+    decided:
+      prepare(sql`select seq, count, last_at, run_id from ${occurrences} where schedule_id = ${scheduleId}
       and at = ${instant}`),
     fill: prepare(sql`update ${occurrences} set run_id = ${at("runId", "text")}, reason = null, last_at = at,
       decided_at = ${at("decidedAt", "bigint")} where seq = ${at("seq", "bigint")}`),

@@ -1,7 +1,7 @@
 // Connections to a server: a pool for statements, opened as they are needed and anew after a loss, so that a store
 // outlives a restart of its server. Time-outs everywhere, so that nothing waits for ever.
 import postgres from "postgres"
-import type { Connection, Parameter, Queryable, Row } from "./Connection.ts"
+import type { Connection, Parameter, Queryable } from "./Connection.ts"
 import { isLast, isOfServer, isTransient, marked } from "./failures.ts"
 import { Pool, type Slot } from "./Pool.ts"
 
@@ -107,9 +107,7 @@ export const connect = (options: ConnectOptions): Connection => {
   }
   const over = (slot: SlotOf): Queryable => ({
     query: (text, parameters) =>
-      send(slot, text, () =>
-        slot.client.unsafe(text, parameters as Array<Parameter>, { prepare }),
-      ) as unknown as Promise<ReadonlyArray<Row>>,
+      send(slot, text, () => slot.client.unsafe(text, parameters as Array<Parameter>, { prepare })),
     script: async (text) => void (await send(slot, text, () => slot.client.unsafe(text))),
   })
 

@@ -87,7 +87,7 @@ export const openNotifier = (options: NotifierOptions): OpenNotifier => {
     if (isSending || isClosed || gathered.isEmpty) return
     isSending = true
     // Without a connection they are lost.
-    const sent = payloadsOf(origin, gathered.take()).map((payload) =>
+    const sent = payloadsOf(origin, gathered.take()).map(async (payload) =>
       client?.unsafe("select pg_notify($1, $2)", [channel, payload]),
     )
     void Promise.allSettled(sent).then(() => {

@@ -83,7 +83,7 @@ describe.skipIf(missing !== null)(
       const steps = await claim(a(), "part")
       expect(steps).toHaveLength(40)
       await Promise.all(
-        steps.map(({ id, token }, index) =>
+        steps.map(async ({ id, token }, index) =>
           nodeOf(index).settle([{ id, token, kind: "succeeded", output: "1" }]),
         ),
       )
@@ -99,7 +99,7 @@ describe.skipIf(missing !== null)(
       for (let round = 1; round <= 10; round++) {
         const runs = runsOf("fired", 8)
         const answers = await Promise.all(
-          runs.map((run, index) =>
+          runs.map(async (run, index) =>
             nodeOf(index).fire([fireAt({ id: "raced", version: round }, round * 1000, run)]),
           ),
         )
@@ -112,7 +112,9 @@ describe.skipIf(missing !== null)(
     test("enqueue > of eight who ask for one key, one makes the run", async () => {
       for (let round = 0; round < 10; round++) {
         const runs = runsOf("keyed", 8, { key: `k${round}` })
-        const answers = (await Promise.all(runs.map((run, index) => nodeOf(index).enqueue([run])))).flat()
+        const answers = (
+          await Promise.all(runs.map(async (run, index) => nodeOf(index).enqueue([run])))
+        ).flat()
         expect(answers.filter(({ result }) => result === "created")).toHaveLength(1)
         expect(new Set(answers.map(({ id }) => id)).size).toBe(1)
       }
@@ -146,7 +148,7 @@ describe.skipIf(missing !== null)(
       await a().enqueue([...needs, { ...last, needs: needs.map(({ id }) => id) }])
       const held = await claim(a(), "all")
       await Promise.all(
-        held.map(({ id, token }, index) =>
+        held.map(async ({ id, token }, index) =>
           nodeOf(index).settle([{ id, token, kind: "succeeded", output: null }]),
         ),
       )
@@ -187,7 +189,7 @@ describe.skipIf(missing !== null)(
       )
       const ids = runs.map(({ id }) => id)
       const [first, second] = await Promise.all(
-        [a(), b()].map((store) =>
+        [a(), b()].map(async (store) =>
           store.replay(
             ids,
             runsOf("dead", 20).map(({ id }) => id),
@@ -233,7 +235,7 @@ describe.skipIf(missing !== null)(
 
     test("counts > many small changes are folded, and their sum stays", async () => {
       for (let round = 0; round < 30; round++)
-        await Promise.all(runsOf("folded", 20).map((run, index) => nodeOf(index).enqueue([run])))
+        await Promise.all(runsOf("folded", 20).map(async (run, index) => nodeOf(index).enqueue([run])))
       expect(await countsOf("folded")).toEqual({ ready: 600 })
       const connection = connect({ url, connectionsMax: 1 })
       const [row] = await connection.query(

@@ -73,9 +73,9 @@ describe.skipIf(missing !== null)(`notifiers of one schema${missing === null ? "
 
   /** Says it again and again, as a hint may be lost, until somebody hears it. */
   const untilHeard = async (from: OpenNotifier, to: OpenNotifier, hint: Hint): Promise<void> => {
-    let heard = false
-    const stop = to.subscribe((other) => (heard ||= JSON.stringify(other) === JSON.stringify(hint)))
-    while (!heard) {
+    const heard = new Set<string>()
+    const stop = to.subscribe((other) => heard.add(JSON.stringify(other)))
+    while (!heard.has(JSON.stringify(hint))) {
       from.publish(hint)
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
