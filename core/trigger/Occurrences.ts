@@ -266,17 +266,17 @@ const planAfter = (
   const counted = Math.max((lastRunEndedAt ?? cursor) + delayMillis, startsAt ?? -Infinity)
   const at = ifBefore(schedule.nextAt ?? opening(trigger, counted), endsAt)
   if (at === null || at > now) return step(schedule, { nextAt: at })
+  // An edit may have moved it onto an instant that was decided before; after a step back of the clock, all of these
+  // lie ahead, and a conflict tells.
+  const free = cursor > now ? at : Math.max(at, cursor + 1)
   // The delay counts on from what was left out, or the next look would find it again.
   const reason = place === undefined || place.closed === "hold" ? null : reasonOf(place, at)
   if (reason !== null) {
     const nextAt = ifBefore(Math.max(at, now) + delayMillis, endsAt)
-    return step(schedule, { decisions: [alone(Math.max(at, cursor + 1), reason)], cursor: now, nextAt })
+    return step(schedule, { decisions: [alone(free, reason)], cursor: now, nextAt })
   }
   if (lastRunAlive && (overlap === "queueOne" || overlap === "queueAll"))
     return step(schedule, { waitsUntil: now })
-  // An edit may have moved it onto an instant that was decided before; after a step back of the clock, all of these
-  // lie ahead, and a conflict tells.
-  const free = cursor > now ? at : Math.max(at, cursor + 1)
   return step(schedule, {
     decisions: [
       {
