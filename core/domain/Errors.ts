@@ -131,10 +131,18 @@ export class StoreInUse extends Schema.TaggedError<StoreInUse>()("StoreInUse", r
   }
 }
 
-/** The store cannot be opened: not writable, not a database, or of a newer version than this program. */
+/** The store cannot be opened: not there or not writable, no store of ours, or of a version that does not fit. */
 export class StoreUnusable extends Schema.TaggedError<StoreUnusable>()("StoreUnusable", {
   ...refusal,
-  kind: Schema.Literals(["notFound", "notWritable", "notADatabase", "newerSchema"]),
+  kind: Schema.Literals([
+    "notFound",
+    "notWritable",
+    "notADatabase",
+    "newerSchema",
+    "unreachable",
+    "denied",
+    "tooOld",
+  ]),
 }) {
   override get message(): string {
     return text(this)

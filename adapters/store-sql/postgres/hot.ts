@@ -1,0 +1,112 @@
+// The operations that are hot: each tries its one statement first, and goes the general way when that says so.
+import type { NewRun, Run } from "../../../core/domain/Run.ts"
+import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
+import type { Claim, Enqueued, Fire, Held } from "../../../core/ports/StoreDriver.ts"
+import { batchMax, checkBatch, checkFires, checkLimit } from "../../../core/ports/StoreLimits.ts"
+import { storeRun } from "../enqueue.ts"
+import { fireOne } from "../fire.ts"
+import { settleOne } from "../settle.ts"
+import { runAsync, type Sql, wait } from "../Sql.ts"
+import { each, promote, promoteAll } from "../upkeep.ts"
+import type { Work } from "../Work.ts"
+import { makeClaim } from "./claim.ts"
+import { makeEnqueue } from "./enqueue.ts"
+import { isDuplicate } from "./failures.ts"
+import { isPlain, makeFire } from "./fire.ts"
+import type { Session } from "./Session.ts"
+import { makeSettle, type Plain } from "./settle.ts"
+
+// How often one claim mends what stands in its way; each time at most `batchMax` runs and flow runs.
+const mendMax = 20
+
+/** The part of a store that moves runs from new to ended, and schedules forward. */
+export const makeHot = ({ connection, tables, given, transaction, run, fold }: Session) => {
+  const enqueueHot = makeEnqueue(tables)
+  const { claim, promote: promoteHot, started } = makeClaim(tables)
+  const settleHot = makeSettle(tables)
+  const fireHot = makeFire(tables)
+
+  function* storeAll(work: Work, runs: ReadonlyArray<NewRun>): Sql<ReadonlyArray<Enqueued>> {
+    const needs = [...new Set(runs.flatMap((each) => each.needs))]
+    if (needs.length > 0) yield* wait(work.tables.runs.lock(needs))
+    const answers: Array<Enqueued> = []
+    for (const each of runs) answers.push(yield* storeRun(work, each))
+    return answers
+  }
+
+  const fireAll = (fires: ReadonlyArray<Fire>, together: ReadonlySet<Fire>) =>
+    transaction(async (work, queryable) => {
+      const done = together.size === 0 ? [] : await fireHot(queryable, [...together], given())
+      const answers = new Map([...together].map((fire, index) => [fire, done[index]]))
+      for (const fire of fires)
+        if (!together.has(fire)) answers.set(fire, await runAsync(fireOne(work, fire)))
+      return fires.map((fire) => answers.get(fire) ?? "conflict")
+    })
+
+  return {
+    enqueue: async (runs: ReadonlyArray<NewRun>): Promise<ReadonlyArray<Enqueued>> => {
+      checkBatch("runs", runs)
+      if (runs.some(({ needs }) => needs.length > 0)) return run((work) => storeAll(work, runs))
+      const answers = await enqueueHot(connection, runs, given())
+      fold()
+      return answers
+    },
+    claim: async (wish: Claim): Promise<ReadonlyArray<Run>> => {
+      checkLimit(wish.limit, batchMax)
+      for (let mended = 0; mended < mendMax; mended++) {
+        const hot = await claim(connection, wish, given())
+        fold()
+        if (!hot.mend) return hot.value
+        await run((work) => promoteAll(work, batchMax))
+      }
+      return []
+    },
+    started: async (held: ReadonlyArray<Held>): Promise<ReadonlyArray<boolean>> => {
+      checkBatch("runs", held)
+      return started(connection, held)
+    },
+    settle: async (settlements: ReadonlyArray<Settlement>): Promise<ReadonlyArray<Settled>> => {
+      checkBatch("settlements", settlements)
+      if (settlements.every(isSingle) && isDistinct(settlements)) {
+        const settled = await settleHot(connection, settlements, given())
+        fold()
+        if (settled !== null) return settled
+      }
+      return run((work) =>
+        each(
+          work,
+          settlements,
+          ({ id }) => id,
+          (settlement) => settleOne(work, settlement),
+        ),
+      )
+    },
+    promote: async (limit: number): Promise<number> => {
+      checkLimit(limit, batchMax)
+      const hot = await promoteHot(connection, limit, given())
+      fold()
+      return hot.mend ? run((work) => promote(work, limit)) : hot.value
+    },
+    fire: async (fires: ReadonlyArray<Fire>): Promise<ReadonlyArray<"fired" | "conflict">> => {
+      checkFires(fires)
+      const schedules = new Map(fires.toReversed().map((fire) => [fire.scheduleId, fire]))
+      const together = new Set(
+        fires.filter((fire) => isPlain(fire) && schedules.get(fire.scheduleId) === fire),
+      )
+      try {
+        if (together.size < fires.length) return await fireAll(fires, together)
+        const answers = await fireHot(connection, fires, given())
+        fold()
+        return answers
+      } catch (error) {
+        if (!isDuplicate(error)) throw error
+        return fireAll(fires, new Set())
+      }
+    },
+  }
+}
+
+const isSingle = (settlement: Settlement): settlement is Plain => settlement.kind !== "expanded"
+
+const isDistinct = (rows: ReadonlyArray<{ readonly id: string }>): boolean =>
+  new Set(rows.map(({ id }) => id)).size === rows.length

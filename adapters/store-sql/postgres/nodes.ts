@@ -1,0 +1,40 @@
+// Nodes and their leases. Several nodes share a store: one that joins ends no other.
+import type { NodeRow } from "../../../core/ports/StoreDriver.ts"
+import type { Connection, Row } from "./Connection.ts"
+import type { Tables } from "./schema.ts"
+import { at, clock, prepare, sql } from "./Statement.ts"
+
+const decodeNode = (row: Row): NodeRow => ({
+  id: row["id"] as string,
+  startedAt: row["started_at"] as number,
+  host: row["host"] as string,
+  pid: row["pid"] as number,
+  runtime: row["runtime"] as string,
+  expiresAt: row["expires_at"] as number,
+})
+
+/** The part of a store that keeps nodes; `now` answers `null` for the server's clock. */
+export const makeNodes = (connection: Connection, { nodes }: Tables, now: () => number | null) => {
+  const lease = at("leaseMillis", "bigint")
+  const join = prepare(sql`insert into ${nodes} (id, started_at, host, pid, runtime, expires_at)
+    select ${at("id", "text")}, now, ${at("host", "text")}, ${at("pid", "bigint")}, ${at("runtime", "text")}, now + ${lease}
+    from (select ${clock} as now) as clock
+    on conflict (id) do update set started_at = excluded.started_at, host = excluded.host, pid = excluded.pid,
+      runtime = excluded.runtime, expires_at = excluded.expires_at
+    returning *`)
+  const renew = prepare(
+    sql`update ${nodes} set expires_at = ${clock} + ${lease} where id = ${at("id", "text")} returning id`,
+  )
+  const leave = prepare(sql`delete from ${nodes} where id = ${at("id", "text")}`)
+  const all = prepare(sql`select * from ${nodes} order by started_at, id`)
+  return {
+    join: async (node: Omit<NodeRow, "expiresAt" | "startedAt">, leaseMillis: number): Promise<NodeRow> => {
+      const [row] = await join(connection, { ...node, leaseMillis, now: now() })
+      return decodeNode(row as Row)
+    },
+    renew: async (id: string, leaseMillis: number): Promise<boolean> =>
+      (await renew(connection, { id, leaseMillis, now: now() })).length > 0,
+    leave: async (id: string): Promise<void> => void (await leave(connection, { id })),
+    nodes: async (): Promise<ReadonlyArray<NodeRow>> => (await all(connection)).map(decodeNode),
+  }
+}

@@ -1,0 +1,101 @@
+// A PostgreSQL server of a test's own, of the binaries that Debian installs: it may be stopped and crashed. Only its own
+// pid is ever signalled, by `pg_ctl` and the file that it keeps.
+import { execFileSync } from "node:child_process"
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { createServer, type AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const home = "/usr/lib/postgresql"
+const binOf = (version: string): string => join(home, version, "bin")
+const versions = existsSync(home)
+  ? readdirSync(home).filter((each) => existsSync(join(binOf(each), "pg_ctl")))
+  : []
+const bin = versions.length === 0 ? null : binOf(versions[versions.length - 1] as string)
+
+/** Why no server can be started here; `null`: one can. */
+export const cannotStart = bin === null ? `no PostgreSQL binaries in ${home}` : null
+
+/** A running server. */
+export interface OwnServer {
+  readonly port: number
+  /** With this password for the user `postgres`, unless told otherwise. */
+  readonly url: (options?: {
+    readonly password?: string
+    readonly database?: string
+    readonly user?: string
+  }) => string
+  /** Stops it: `immediate` as in a crash. */
+  readonly stop: (mode?: "fast" | "immediate") => void
+  readonly start: () => void
+  /** Stops it and removes its files. */
+  readonly remove: () => void
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+/** Makes a cluster and starts it. */
+export const startServer = async (): Promise<OwnServer> => {
+  const folder = mkdtempSync(join(tmpdir(), "uhrwerk-postgres-"))
+  const data = join(folder, "data")
+  const password = join(folder, "password")
+  writeFileSync(password, "secret\n")
+  // The server refuses to run as root; whoever else runs this is its owner.
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) {
+    mkdirSync(data)
+    chmodSync(folder, 0o755)
+    execFileSync("chown", ["-R", "postgres", folder])
+  }
+  const run = (program: string, args: ReadonlyArray<string>): void => {
+    const command = [join(bin as string, program), ...args]
+    // Not "pipe": the server would inherit it, and the call would wait for the server's end.
+    const options = { stdio: "ignore", cwd: "/" } as const
+    if (isRoot) execFileSync("runuser", ["-u", "postgres", "--", ...command], options)
+    else execFileSync(command[0] as string, command.slice(1), options)
+  }
+  run("initdb", [
+    "-D",
+    data,
+    "-U",
+    "postgres",
+    "--auth=scram-sha-256",
+    `--pwfile=${password}`,
+    "-E",
+    "UTF8",
+    "--no-sync",
+  ])
+  const port = await freePort()
+  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=40`
+  const start = (): void =>
+    run("pg_ctl", ["-D", data, "-w", "-o", settings, "-l", join(folder, "log"), "start"])
+  const stop = (mode: "fast" | "immediate" = "fast"): void =>
+    run("pg_ctl", ["-D", data, "-w", "-m", mode, "stop"])
+  start()
+  let isRunning = true
+  return {
+    port,
+    url: ({ password = "secret", database = "postgres", user = "postgres" } = {}) =>
+      `postgres://${user}:${password}@127.0.0.1:${port}/${database}`,
+    stop: (mode) => {
+      stop(mode)
+      isRunning = false
+    },
+    start: () => {
+      start()
+      isRunning = true
+    },
+    remove: () => {
+      if (isRunning) stop("immediate")
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
