@@ -49,7 +49,7 @@ export interface Prunable {
 export interface RunTable {
   /**
    * Keeps everybody else from changing these runs, and what moves with them, until the transaction ends. Asked for
-   * once, before the first of them is read; ids that are not there do no harm.
+   * before the first of them is read, for all of a batch at once; ids that are not there do no harm.
    */
   lock(ids: ReadonlyArray<string>): Awaitable<void>
   /** The rows of these ids, in any order, without those that are not there. Nobody else changes them from here on. */

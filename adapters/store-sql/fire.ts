@@ -30,7 +30,10 @@ export function* fireOne(work: Work, fire: Fire): Sql<"fired" | "conflict"> {
   yield* wait(schedules.move([fire]))
   const decisions = decisionsOf([fire], work.now())
   if (decisions.length > 0) yield* wait(schedules.decide(decisions))
-  if (fire.cancelRunId !== null) yield* work.flows.cancel(fire.cancelRunId, replacedReason)
+  if (fire.cancelRunId !== null) {
+    yield* wait(work.tables.runs.lock([fire.cancelRunId]))
+    yield* work.flows.cancel(fire.cancelRunId, replacedReason)
+  }
   for (const run of fire.runs) yield* storeRun(work, run)
   return "fired"
 }

@@ -24,7 +24,7 @@ function* goThrough<I, A>(
   body: (item: I) => Sql<A>,
 ): Sql<Array<A>> {
   const answers: Array<A> = []
-  if (items.length > 1) yield* wait(work.tables.runs.lock(items.map(idOf)))
+  yield* wait(work.tables.runs.lock(items.map(idOf)))
   for (let from = 0; from < items.length; from += aheadMax) {
     const some = items.slice(from, from + aheadMax)
     if (some.length > 1) yield* work.expect(some.map(idOf))
