@@ -34,7 +34,7 @@ export const prepare = (query: SQL): Statement => {
         const value = values[name]
         // A missing name would bind as NULL without a word.
         if (value === undefined) throw new Error(`No value for "${name}"`)
-        return value
+        return typeof value === "string" ? storable(value) : value
       }),
     )
 }
@@ -76,6 +76,9 @@ export const literal = (values: ReadonlyArray<Parameter | undefined>): string =>
   }
   return `${text}}`
 }
+
+// The server takes every character but this one, and would refuse a whole batch for it, again and again.
+const storable = (text: string): string => (text.includes("\0") ? text.replaceAll("\0", "\ufffd") : text)
 
 const quoted = (text: string): string =>
   /["\\]/.test(text) ? `"${text.replace(/["\\]/g, "\\$&")}"` : `"${text}"`

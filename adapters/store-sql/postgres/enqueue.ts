@@ -20,7 +20,7 @@ export const makeEnqueue = (tables: Tables) => {
   const byId = prepare(sql`select run.id, run.state, run.due_at from ${runsOf(tables, at("ids", "text[]"))}`)
   const wanted = batch({ job: "text", key: "text" })
   const byKey = prepare(
-    sql`select k.job, k.key, k.run_id as id, l.state, l.due_at from ${wanted.given}
+    sql`select given.place, k.run_id as id, l.state, l.due_at from ${wanted.given}
       cross join lateral (select * from ${keys} as k where k.job = given.job and k.key = given.key limit 1) as k
       left join lateral (select * from ${live} as l where l.id = k.run_id limit 1) as l on true`,
   )
@@ -70,10 +70,10 @@ export const makeEnqueue = (tables: Tables) => {
           : await byKey(queryable, wanted.values(keyed.map(({ job, key }) => ({ job, key }))))
       const stale = holders.filter((row) => row["state"] === null)
       if (stale.length > 0) await free(queryable, { ids: literal(stale.map((row) => row["id"] as string)) })
+      const byRun = new Map(holders.map((row) => [keyed[(row["place"] as number) - 1], row]))
       for (const run of open) {
-        const row =
-          same.get(run.id) ??
-          holders.find((each) => each["job"] === run.job && each["key"] === run.key && each["state"] !== null)
+        const holder = byRun.get(run)
+        const row = same.get(run.id) ?? (holder?.["state"] == null ? undefined : holder)
         if (row !== undefined) answers.set(run, enqueuedOf(row, "exists"))
       }
       open = open.filter((run) => !answers.has(run))
