@@ -39,6 +39,8 @@ export interface Plan {
   readonly waitsUntil: number | null
   /** The run that is decided takes the place of the last one, which is to be cancelled. */
   readonly cancelsLast: boolean
+  /** The schedule is over by its number of runs. */
+  readonly isCountedOut: boolean
 }
 
 /** Whether an instant that is decided now makes way for fresh work. */
@@ -105,7 +107,26 @@ export const plan = (schedule: DueSchedule, trigger: ParsedTrigger, now: number,
   // Behind the last run that it may have, the schedule is over.
   return last < 0
     ? made
-    : { ...made, decisions: made.decisions.slice(0, last + 1), nextAt: null, waitsUntil: null }
+    : {
+        ...made,
+        decisions: made.decisions.slice(0, last + 1),
+        nextAt: null,
+        waitsUntil: null,
+        isCountedOut: true,
+      }
+}
+
+/** Where a schedule goes on behind its last run, where that is none after all: the instant was decided before. */
+export const behind = (
+  schedule: DueSchedule,
+  trigger: ParsedTrigger,
+  at: number,
+): Pick<Plan, "cursor" | "nextAt" | "waitsUntil"> | null => {
+  if (trigger.kind === "at") return null
+  const cursor = cursorBefore(schedule, trigger, at + 1)
+  return trigger.kind === "after"
+    ? { cursor, nextAt: null, waitsUntil: cursor }
+    : { cursor, nextAt: slotsOf(trigger, schedule).next(at), waitsUntil: null }
 }
 
 /** Where the cursor stands when what comes from `at` on is left to the next step. */
@@ -245,17 +266,17 @@ const planAfter = (
   const counted = Math.max((lastRunEndedAt ?? cursor) + delayMillis, startsAt ?? -Infinity)
   const at = ifBefore(schedule.nextAt ?? opening(trigger, counted), endsAt)
   if (at === null || at > now) return step(schedule, { nextAt: at })
+  // An edit may have moved it onto an instant that was decided before; after a step back of the clock, all of these
+  // lie ahead, and a conflict tells.
+  const free = cursor > now ? at : Math.max(at, cursor + 1)
   // The delay counts on from what was left out, or the next look would find it again.
   const reason = place === undefined || place.closed === "hold" ? null : reasonOf(place, at)
   if (reason !== null) {
     const nextAt = ifBefore(Math.max(at, now) + delayMillis, endsAt)
-    return step(schedule, { decisions: [alone(Math.max(at, cursor + 1), reason)], cursor: now, nextAt })
+    return step(schedule, { decisions: [alone(free, reason)], cursor: now, nextAt })
   }
   if (lastRunAlive && (overlap === "queueOne" || overlap === "queueAll"))
     return step(schedule, { waitsUntil: now })
-  // An edit may have moved it onto an instant that was decided before; after a step back of the clock, all of these
-  // lie ahead, and a conflict tells.
-  const free = cursor > now ? at : Math.max(at, cursor + 1)
   return step(schedule, {
     decisions: [
       {
@@ -275,6 +296,7 @@ const step = (schedule: ScheduleRow, made: Partial<Plan>): Plan => ({
   nextAt: null,
   waitsUntil: null,
   cancelsLast: false,
+  isCountedOut: false,
   ...made,
   cursor: Math.max(schedule.cursor, made.cursor ?? schedule.cursor),
 })

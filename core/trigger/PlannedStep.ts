@@ -6,7 +6,7 @@ import type { NewRun } from "../domain/Run.ts"
 import type { DueSchedule, ScheduleRow } from "../domain/Schedule.ts"
 import type { EngineEvent, Events } from "../observe/Event.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
-import { type Decision, cursorBefore, isLate, plan } from "./Occurrences.ts"
+import { behind, type Decision, cursorBefore, isLate, plan } from "./Occurrences.ts"
 import type { ParseTrigger } from "./Triggers.ts"
 import { disagree, makeZoneStamp, type ZoneSource } from "./ZoneData.ts"
 
@@ -17,11 +17,17 @@ export type RunsOfInstant = (
   late: boolean,
 ) => Result.Result<ReadonlyArray<NewRun>, UnknownJob | InvalidInput>
 
+/** A step, and where it ends if runs of it cannot be: `null`: where it ends with them. */
+export interface PlannedStep {
+  readonly fire: Fire
+  readonly otherwise: Pick<Fire, "cursor" | "nextAt" | "waitsUntil"> | null
+}
+
 /** Decides a schedule at `now`, by the store's clock. */
 export type StepOf = (
   schedule: DueSchedule,
   now: number,
-) => Result.Result<Fire, UnknownJob | InvalidInput | InvalidSchedule>
+) => Result.Result<PlannedStep, UnknownJob | InvalidInput | InvalidSchedule>
 
 /** Rows of runs in one step; more are left to the next one. */
 export const stepMax = 1000
@@ -68,7 +74,9 @@ export const makeStepOf = (options: {
       }
       occurrences.push({ at, lastAt, count, runId, reason, nominalAt })
     }
-    return Result.succeed({
+    const last = occurrences[occurrences.length - 1]
+    const otherwise = made.isCountedOut && last !== undefined ? behind(schedule, trigger, last.at) : null
+    const fire = {
       scheduleId: schedule.id,
       version: schedule.version,
       cursor,
@@ -79,7 +87,8 @@ export const makeStepOf = (options: {
       runs,
       lastRunId,
       zoneData: clockOf === null ? null : stamp(clockOf, nextAt ?? now),
-    })
+    }
+    return Result.succeed({ fire, otherwise })
   }
 }
 
@@ -98,7 +107,10 @@ export const standingStill = ({ id, version, cursor, nextAt, waitsUntil, zoneDat
 })
 
 /** The step without those of its instants that are decided already, and without their runs. */
-export const withoutDecided = (step: Fire, isDecided: (at: number) => boolean): Fire => {
+export const withoutDecided = (
+  { fire: step, otherwise }: PlannedStep,
+  isDecided: (at: number) => boolean,
+): Fire => {
   const occurrences = step.occurrences.filter(({ at }) => !isDecided(at))
   const kept = new Set(occurrences.map(({ runId }) => runId))
   const own = new Set(step.occurrences.map(({ runId }) => runId))
@@ -112,7 +124,9 @@ export const withoutDecided = (step: Fire, isDecided: (at: number) => boolean): 
     some = []
   }
   const lastRunId = occurrences.findLast(({ runId }) => runId !== null)?.runId ?? null
-  return { ...step, occurrences, runs, lastRunId, cancelRunId: lastRunId === null ? null : step.cancelRunId }
+  const place = runs.length < step.runs.length ? otherwise : null
+  const cancelRunId = lastRunId === null ? null : step.cancelRunId
+  return { ...step, ...place, occurrences, runs, lastRunId, cancelRunId }
 }
 
 /** Tells of differing zone data once for each pair of stamps: all schedules of a zone may share it. */

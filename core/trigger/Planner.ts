@@ -13,7 +13,14 @@ import { Notifier } from "../ports/Notifier.ts"
 import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
 import type { Decision } from "./Occurrences.ts"
-import { makeStepOf, type RunsOfInstant, standingStill, stepMax, withoutDecided } from "./PlannedStep.ts"
+import {
+  makeStepOf,
+  type PlannedStep,
+  type RunsOfInstant,
+  standingStill,
+  stepMax,
+  withoutDecided,
+} from "./PlannedStep.ts"
 import { stepBackMillis, wentBack } from "./StepBack.ts"
 import type { ParseTrigger } from "./Triggers.ts"
 import type { ZoneSource } from "./ZoneData.ts"
@@ -63,14 +70,14 @@ export const makePlanner = (options: {
       }
     })
 
-    /** Stores steps and tells of them; answers for those that conflict. */
+    /** Stores steps and tells of them; answers for the places of those that conflict. */
     const fireOnce = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
       const answers = yield* store.fire(steps)
-      const conflicts: Array<Fire> = []
+      const conflicts: Array<number> = []
       let dueAt = Number.POSITIVE_INFINITY
       for (const [index, step] of steps.entries()) {
         if (answers[index] === "conflict") {
-          conflicts.push(step)
+          conflicts.push(index)
           continue
         }
         if (step.cancelRunId !== null) notifier.publish({ kind: "cancelled", ids: [step.cancelRunId] })
@@ -82,20 +89,20 @@ export const makePlanner = (options: {
     })
 
     /** Stores steps; where one conflicts, what can be of it. */
-    const fire = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
-      const conflicts = yield* fireOnce(steps)
+    const fire = Effect.fnUntraced(function* (steps: ReadonlyArray<PlannedStep>) {
       const again: Array<Fire> = []
-      for (const step of conflicts) {
+      for (const index of yield* fireOnce(steps.map((step) => step.fire))) {
+        const step = steps[index] as PlannedStep
         // Somebody else was first, and then this one conflicts too; or instants were decided before: by a backfill, a
         // run by hand or in an earlier life of the schedule. Then it goes on behind them, with those that are left.
-        const decided = step.occurrences.length > 1 ? yield* decidedOf(step) : undefined
+        const decided = step.fire.occurrences.length > 1 ? yield* decidedOf(step.fire) : undefined
         again.push(withoutDecided(step, (at) => decided?.has(at) ?? true))
       }
       if (again.length > 0) yield* fireOnce(again)
     })
 
     /** Like `fire`, and if that fails, one by one: a schedule that cannot be planned must not keep the others from it. */
-    const fireEach = Effect.fnUntraced(function* (steps: ReadonlyArray<Fire>) {
+    const fireEach = Effect.fnUntraced(function* (steps: ReadonlyArray<PlannedStep>) {
       const together = yield* Effect.result(fire(steps))
       if (Result.isSuccess(together)) return 0
       let failures = 0
@@ -104,7 +111,7 @@ export const makePlanner = (options: {
         yield* Effect.catch(steps.length === 1 ? Effect.fail(together.failure) : fire([step]), (error) =>
           Effect.sync(() => {
             failures++
-            options.onTrouble(`plan schedule "${step.scheduleId}"`, error)
+            options.onTrouble(`plan schedule "${step.fire.scheduleId}"`, error)
           }),
         )
       }
@@ -133,7 +140,7 @@ export const makePlanner = (options: {
       const due = yield* store.dueSchedules(dueMax)
       const now = due.length === 0 ? 0 : yield* info.now
       let failures = 0
-      let steps: Array<Fire> = []
+      let steps: Array<PlannedStep> = []
       let rows = 0
       for (const schedule of due) {
         const step = stepOf(schedule, now)
@@ -142,7 +149,8 @@ export const makePlanner = (options: {
           options.onTrouble(`plan schedule "${schedule.id}"`, step.failure)
           continue
         }
-        const size = Math.max(step.success.occurrences.length, step.success.runs.length)
+        const { occurrences, runs } = step.success.fire
+        const size = Math.max(occurrences.length, runs.length)
         if (rows + size > stepMax) {
           failures += yield* fireEach(steps)
           steps = []

@@ -116,6 +116,14 @@ export class Fleet {
     world.after(watchman(world), world.random.int(1, 8000), () => this.#start(seat))
   }
 
+  /** A crash between two steps of the node: before a call is sent, or when it is done and nobody has heard of it. */
+  #diesNow(seat: Seat, lane: Lane): boolean {
+    const { weather, world, swarm } = this.#options
+    if (!weather.isStormy || seat.lane !== lane || !world.random.chance(swarm.crashAtCall)) return false
+    this.crash(seat)
+    return true
+  }
+
   freeze(seat: Seat, millis: number): void {
     const { watch, world } = this.#options
     const { lane } = seat
@@ -223,13 +231,15 @@ export class Fleet {
       ground.lane,
       makeFaults(swarm, weather, seat.link, world.random, watch),
       (operation) => {
+        if (this.#diesNow(seat, lane)) return null
         const sentAt = world.elapsed
         seat.underWay++
         hears.sent(seat, operation)
         return (isDone) => {
-          if (seat.lane !== lane) return
+          if (seat.lane !== lane || this.#diesNow(seat, lane)) return false
           seat.underWay--
           if (!isDone || world.elapsed > sentAt) seat.calmSince = world.elapsed
+          return true
         }
       },
     )

@@ -25,6 +25,8 @@ export interface Swarm {
   readonly slow: number
   readonly slowMaxMillis: number
   readonly crashMillis: number
+  /** Of dying with each call to the store: before it is sent, and again when it is done. */
+  readonly crashAtCall: number
   readonly freezeMillis: number
   readonly drainMillis: number
   readonly partitionMillis: number
@@ -104,5 +106,6 @@ export const swarmOf = (seed: number): Swarm => {
     operateMillis: sometimes(0.6, () => int(1, 10) * 1000),
     graceMillis: pick([0, 500, 3000, 3000, 10_000]),
     deployMillis: sometimes(0.4, () => int(8, 30) * 1000),
+    crashAtCall: fault(0.4, () => next() * 0.004),
   }
 }

@@ -74,8 +74,11 @@ export const makeFaults =
     }
   }
 
-/** Hears a call leave its node; the answer hears it come back, done or failed. */
-export type Hear = (operation: StoreOperation) => (isDone: boolean) => void
+/**
+ * Hears a call leave its node; the answer hears it come back, done or failed. Either may say that the node has died at
+ * that moment: `null`, and nothing is sent; `false`, and nobody is there to take what came back.
+ */
+export type Hear = (operation: StoreOperation) => ((isDone: boolean) => boolean) | null
 
 /** The store's services as a node of this lane has them. */
 export const wired = (
@@ -89,9 +92,9 @@ export const wired = (
   const over = <A, E>(operation: StoreOperation, call: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.callback<A, E>((resume) => {
       const returned = hear(operation)
+      if (returned === null) return
       const answer = (exit: Exit.Exit<A, E>): void => {
-        returned(Exit.isSuccess(exit))
-        resume(exit)
+        if (returned(Exit.isSuccess(exit))) resume(exit)
       }
       const fiber = run(call)
       const exit = fiber.pollUnsafe()

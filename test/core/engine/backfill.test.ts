@@ -122,3 +122,25 @@ test("an instant that was filled in a pause takes nothing from its neighbours", 
   ])
   await close()
 })
+
+test("an instant that was filled while it waited does not end a schedule that has a run left", async () => {
+  const world = makeWorld()
+  const trigger = { kind: "every", periodMillis: hour, startAt, countMax: 2 } as const
+  const { run, engine, close } = await world.start({
+    ...slow,
+    jobs: [jobRow("hourly")],
+    schedules: [scheduleRow("hourly", trigger, "queueOne")],
+    handler: ({ run: { nominalAt } }, signal) =>
+      nominalAt === startAt ? world.sleep(1.5 * hour, signal) : undefined,
+  })
+  await world.advance(1.2 * hour)
+  await run(engine.backfill("hourly", { from: startAt + hour, to: startAt + hour }))
+  await world.advance(4 * hour)
+  const ledger = await world.ledger("hourly")
+  expect(ledger.map(({ at, reason }) => [(at - startAt) / hour, reason])).toEqual([
+    [0, null],
+    [1, null],
+    [2, null],
+  ])
+  await close()
+})

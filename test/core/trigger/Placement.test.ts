@@ -453,4 +453,14 @@ describe("plan with calendars", () => {
       { at: opens + 6 * hour + minute, reason: null, nominalAt: null },
     ])
   })
+
+  test("a fixed delay that is closed after the clock stepped back is left out now, not where its cursor is", () => {
+    const start = utc("2026-03-02T00:00:00Z")
+    const freeze = { days: ["2026-03-02"] }
+    const trigger = parsed({ kind: "after", delayMillis: minute, except: "freeze" }, { freeze })
+    const schedule = { ...scheduleOf(trigger, start), cursor: start + hour, nextAt: start + minute }
+    expect(plan(schedule, trigger, start + minute).decisions).toMatchObject([
+      { at: start + minute, reason: "blackout" },
+    ])
+  })
 })

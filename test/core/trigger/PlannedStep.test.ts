@@ -40,7 +40,10 @@ const step: Fire = {
   zoneData: null,
 }
 const left = (...decided: ReadonlyArray<number>) => {
-  const { occurrences, runs, lastRunId, cancelRunId } = withoutDecided(step, (at) => decided.includes(at))
+  const { occurrences, runs, lastRunId, cancelRunId } = withoutDecided(
+    { fire: step, otherwise: null },
+    (at) => decided.includes(at),
+  )
   return [occurrences.map(({ at }) => at), runs.map(({ id }) => id), lastRunId, cancelRunId]
 }
 
@@ -52,5 +55,19 @@ test("what is decided goes with the runs that it would have had, and with those 
 
 test("without a run nothing is replaced, and the last run stays", () => {
   expect(left(2, 3)).toEqual([[1, 4], [], null, null])
-  expect(withoutDecided(step, () => true)).toMatchObject({ cursor: 4, nextAt: 5, version: 1 })
+  expect(withoutDecided({ fire: step, otherwise: null }, () => true)).toMatchObject({
+    cursor: 4,
+    nextAt: 5,
+    version: 1,
+  })
+})
+
+test("a last run that is none after all does not end the schedule", () => {
+  const over = { ...step, nextAt: null }
+  const otherwise = { cursor: 3, nextAt: 4, waitsUntil: null }
+  expect(withoutDecided({ fire: over, otherwise }, (at) => at === 3)).toMatchObject(otherwise)
+  expect(withoutDecided({ fire: over, otherwise }, (at) => at === 1)).toMatchObject({
+    cursor: 4,
+    nextAt: null,
+  })
 })

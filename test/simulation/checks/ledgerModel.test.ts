@@ -6,7 +6,7 @@ import type { Fire } from "../../../core/ports/StoreDriver.ts"
 import type { StoreOperation } from "../../../core/ports/Store.ts"
 import type { Change } from "../Ground.ts"
 import { LedgerModel } from "./ledgerModel.ts"
-import { offsetAt } from "./patterns.ts"
+import { knownUntil, offsetAt } from "./patterns.ts"
 
 const start = Date.UTC(2024, 5, 12, 9)
 const second = 1000
@@ -387,7 +387,7 @@ test("the clock changes of the model are those of the zones", () => {
       dateStyle: "short",
       hourCycle: "h23",
     })
-    for (let at = Date.UTC(2024, 0, 2); at < Date.UTC(2025, 0, 1); at += 1_800_000) {
+    for (let at = Date.UTC(2024, 0, 2); at < knownUntil; at += 1_800_000) {
       const shown = new Date(at + offsetAt(zone, at)).toISOString().slice(0, 19).replace("T", ", ")
       if (format.format(at) !== shown) expect(`${zone} ${format.format(at)}`).toBe(`${zone} ${shown}`)
     }

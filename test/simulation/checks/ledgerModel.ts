@@ -14,7 +14,7 @@ import type {
 import type { Fill, Filled, Fire } from "../../../core/ports/StoreDriver.ts"
 import type { Call } from "../Ground.ts"
 import type { ByHand } from "../Schedules.ts"
-import { Openings, type Slot, Slots } from "./patterns.ts"
+import { knownUntil, Openings, type Slot, Slots } from "./patterns.ts"
 
 /** What the model is told. */
 export interface ModelOptions {
@@ -462,6 +462,8 @@ export class LedgerModel {
     if (lastAt > at) return this.#checkRange(known, row)
     if (this.#rowOf(known.id, at) !== undefined) this.#violated(known, `has ${time(at)} twice`)
     if (this.#isAgain(known, at) && known.slots.at(at) === undefined) return
+    // Somebody skipped the next one of a pattern that calendars leave nothing but a clock change in another year.
+    if (at >= knownUntil) return
     const slot = known.slots.at(at)
     if (slot === undefined)
       return this.#violated(

@@ -8,7 +8,10 @@ const minute = 60_000
 const hour = 3_600_000
 const day = 24 * hour
 
-/** Clock changes of 2024, by hand: from when on, and how far ahead of UTC, in milliseconds. */
+/** Where the tables of clock changes end: who is asked about later instants does not know. */
+export const knownUntil = Date.UTC(2026, 0, 1)
+
+/** Clock changes of 2024 and 2025, by hand: from when on, and how far ahead of UTC, in milliseconds. */
 const zones: Readonly<Record<string, ReadonlyArray<readonly [from: number, offset: number]>>> = {
   UTC: [[-Infinity, 0]],
   "Asia/Kolkata": [[-Infinity, 5.5 * hour]],
@@ -16,16 +19,22 @@ const zones: Readonly<Record<string, ReadonlyArray<readonly [from: number, offse
     [-Infinity, -5 * hour],
     [Date.UTC(2024, 2, 10, 7), -4 * hour],
     [Date.UTC(2024, 10, 3, 6), -5 * hour],
+    [Date.UTC(2025, 2, 9, 7), -4 * hour],
+    [Date.UTC(2025, 10, 2, 6), -5 * hour],
   ],
   "Europe/Berlin": [
     [-Infinity, hour],
     [Date.UTC(2024, 2, 31, 1), 2 * hour],
     [Date.UTC(2024, 9, 27, 1), hour],
+    [Date.UTC(2025, 2, 30, 1), 2 * hour],
+    [Date.UTC(2025, 9, 26, 1), hour],
   ],
   "Australia/Lord_Howe": [
     [-Infinity, 11 * hour],
     [Date.UTC(2024, 3, 6, 15), 10.5 * hour],
     [Date.UTC(2024, 9, 5, 15, 30), 11 * hour],
+    [Date.UTC(2025, 3, 5, 15), 10.5 * hour],
+    [Date.UTC(2025, 9, 4, 15, 30), 11 * hour],
   ],
 }
 

@@ -99,7 +99,8 @@ export const requestChecks = ({ watch, ground: { table } }: Scene): RequestCheck
     },
     saw: (call, answer) => {
       for (const { before, after } of call.changes) {
-        if (before === null) {
+        // An enqueue changes no run that is there.
+        if (before === null || call.operation === "enqueue") {
           if (inserted.has(after.id)) violated(after.id, "was stored a second time")
           inserted.add(after.id)
         } else if (before.state !== after.state) checkTime(after, call.now)
