@@ -1,5 +1,6 @@
 // Runs of PostgreSQL that expanded, their steps and their definitions, as the shared logic asks for them within a
-// transaction. Whoever has an expansion's row in hand has its steps too: they are only changed with it.
+// transaction. Nothing is locked here: who changes a flow run has locked its chain, and with it all that is below it;
+// who only reads one waits for nobody.
 import type { StepState } from "../../../core/domain/Flow.ts"
 import type { RunState } from "../../../core/domain/Run.ts"
 import type { ExpansionRow, FlowTable, StepRow } from "../Tables.ts"
@@ -20,15 +21,8 @@ const stepRows = batch({
 
 /** The table within one transaction. */
 export const flowTable = (statements: FlowStatements, queryable: Queryable): FlowTable => ({
-  expansions: async (runIds) => {
-    const ids = literal(runIds)
-    // Two statements, as the second one must see what was committed while the first one waited.
-    const [, rows] = await Promise.all([
-      statements.hold(queryable, { ids }),
-      statements.expansions(queryable, { ids }),
-    ])
-    return rows.map(decodeExpansion)
-  },
+  expansions: async (runIds) =>
+    (await statements.expansions(queryable, { ids: literal(runIds) })).map(decodeExpansion),
   insert: async ({ input, retryInMillis, ...row }) => {
     const values = { ...row, retryIn: retryInMillis, hasInput: input === undefined ? 0 : 1 }
     const [inserted] = await statements.insert(queryable, { ...values, input: input ?? null })
@@ -143,7 +137,6 @@ export const compileFlows = (tables: Tables) => {
     prepare(sql`select step, state, succeeded, failed, skipped, run_id from ${steps}
       where expansion_id = ${id} ${which} order by step`)
   return {
-    hold: prepare(sql`select id from ${expansions} where run_id = any(${ids}) order by run_id for update`),
     expansions:
       prepare(sql`select x.id, x.run_id, x.definition_id, x.list, x.size, x.round, x.faults, x.retry_in,
         x.deadline_at, x.has_input, d.name, d.version, coalesce(l.state, e.state) as state,
