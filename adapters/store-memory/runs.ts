@@ -63,9 +63,12 @@ export const makeRuns = (table: RunTable, clock: () => number) => ({
     return [...times].sort((a, b) => a - b).slice(0, limit)
   },
 
-  carried: (node: string, limit: number): ReadonlyArray<Run> => {
+  carried: (node: string, limit: number, after = ""): ReadonlyArray<Run> => {
     checkLimit(limit, batchMax)
-    return [...(table.running.get(node) ?? [])].slice(0, limit).map((entry) => entry.run)
+    return Array.from(table.running.get(node) ?? [], (entry) => entry.run)
+      .filter(({ id }) => id > after)
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .slice(0, limit)
   },
 })
 

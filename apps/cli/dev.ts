@@ -10,44 +10,58 @@ import { fastForward } from "./fastForward.ts"
 import { paint, plain, spanOf, timeOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
 import { loadConfig } from "./loadConfig.ts"
-import type { Command } from "./open.ts"
+import type { Command, Flags } from "./open.ts"
 
-/** The command. */
+/** A project on this machine. */
 export const dev: Command = {
   usage: "dev [CONFIG]",
   about: "run a project here: engine and worker in one process",
   run: async (args, flags) => {
-    if (args.length > 1) throw new UsageError("This command takes one config file")
     if (flags["fast-forward"] !== undefined) return fastForward.run(args, flags)
-    if (flags["run-handlers"] === true) throw new UsageError("--run-handlers belongs to --fast-forward")
-    // Whoever reads the output may go away (`| head`), and the engine works on: unheard, the error would come back
-    // as trouble, which is printed, and so on for ever.
-    for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
-    const stop = signals()
-    const config = await loadConfig(args[0])
-    const project = await checkConfig(config)
-    say(
-      `uhrwerk on ${runtimeName()}, storage ${project.storage.name}, ${project.slots} slots, process ${process.pid}`,
-    )
-    for (const { name } of config.jobs) {
-      const starts = project.schedules
-        .filter(({ job }) => job === name)
-        .map(({ trigger }) => triggerText(trigger))
-      const steps = project.flows.get(name)?.steps.length
-      const size = steps === undefined ? "" : `, a flow of ${steps} ${steps === 1 ? "step" : "steps"}`
-      say(`  ${name}: ${starts.join("; ") || "when sent"}${size}`)
-    }
-    const engine = await startProject(project, { onEvent: printer(project) })
-    await stop.asked
-    const { carried } = engine.load()
-    say(
-      `Draining: ${carried} ${carried === 1 ? "run" : "runs"} in hand, at most ${spanOf(project.graceMillis)}. Ctrl-C again stops at once.`,
-    )
-    await engine.stop()
-    say("Stopped. Nothing was lost: what was not finished goes on at the next start.")
-    stop.done()
-    return 0
+    return work(args, flags)
   },
+}
+
+/** One of any number of nodes over a store that they share. */
+export const serve: Command = {
+  usage: "serve [CONFIG]",
+  about: "run a node of a project, one of any number over one PostgreSQL database",
+  run: async (args, flags) => {
+    if (flags["fast-forward"] !== undefined) throw new UsageError("--fast-forward belongs to dev")
+    return work(args, flags)
+  },
+}
+
+const work = async (args: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  if (args.length > 1) throw new UsageError("This command takes one config file")
+  if (flags["run-handlers"] === true) throw new UsageError("--run-handlers belongs to --fast-forward")
+  // Whoever reads the output may go away (`| head`), and the engine works on: unheard, the error would come back
+  // as trouble, which is printed, and so on for ever.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+  const stop = signals()
+  const config = await loadConfig(args[0])
+  const project = await checkConfig(config)
+  say(
+    `uhrwerk on ${runtimeName()}, storage ${project.storage.name}, ${project.slots} slots, process ${process.pid}`,
+  )
+  for (const { name } of config.jobs) {
+    const starts = project.schedules
+      .filter(({ job }) => job === name)
+      .map(({ trigger }) => triggerText(trigger))
+    const steps = project.flows.get(name)?.steps.length
+    const size = steps === undefined ? "" : `, a flow of ${steps} ${steps === 1 ? "step" : "steps"}`
+    say(`  ${name}: ${starts.join("; ") || "when sent"}${size}`)
+  }
+  const engine = await startProject(project, { onEvent: printer(project) })
+  await stop.asked
+  const { carried } = engine.load()
+  say(
+    `Draining: ${carried} ${carried === 1 ? "run" : "runs"} in hand, at most ${spanOf(project.graceMillis)}. Ctrl-C again stops at once.`,
+  )
+  await engine.stop()
+  say("Stopped. Nothing was lost: what was not finished goes on at the next start.")
+  stop.done()
+  return 0
 }
 
 // npm and the terminal both pass a Ctrl-C on, so one press may arrive twice.

@@ -5,11 +5,12 @@ import { parseArgs } from "node:util"
 import { calendarCommands } from "./calendars.ts"
 import { cronCommands } from "./cron.ts"
 import { deadCommands } from "./dead.ts"
-import { dev } from "./dev.ts"
+import { dev, serve } from "./dev.ts"
 import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
 import { flowCommands } from "./flows.ts"
 import { jobCommands } from "./jobs.ts"
+import { nodeCommands } from "./nodes.ts"
 import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
@@ -22,6 +23,7 @@ const commands: Readonly<Record<string, Command>> = {
   dev,
   // The same command, told apart by its flag.
   "dev --fast-forward": fastForward,
+  serve,
   ...runCommands,
   ...flowCommands,
   ...jobCommands,
@@ -29,6 +31,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...calendarCommands,
   ...operateCommands,
   ...deadCommands,
+  ...nodeCommands,
   ...cronCommands,
 }
 
@@ -79,7 +82,8 @@ const help = (): string => {
     ...lines,
     "",
     "Options:",
-    "  --storage sqlite:FILE    which store to look at; default: $UHRWERK_STORAGE, the config's, or uhrwerk.db",
+    "  --storage STORAGE        which store to look at, sqlite:FILE or postgres://HOST/DATABASE; default: $UHRWERK_STORAGE,",
+    "                           the config's, or sqlite:uhrwerk.db",
     "  -o, --output FORMAT      table (default), json or ndjson",
     "  --input, --step-output   JSON, or @FILE with JSON in it",
     "  --tz ZONE                whose clocks a cron expression means: an IANA name; default UTC, never this machine's",
@@ -107,7 +111,7 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
     const command = name === undefined ? undefined : commands[name]
     if (name === undefined || command === undefined) throw new UsageError(`"${words}" is no command`)
     // Whoever reads has seen enough (`| head`): that ends a listing, and is no error. An engine works on.
-    if (command !== dev) process.stdout.on("error", () => process.exit(exitCodes.ok))
+    if (command !== dev && command !== serve) process.stdout.on("error", () => process.exit(exitCodes.ok))
     process.exitCode = await command.run(positionals.slice(name.split(" ").length), values)
   } catch (error) {
     process.exitCode = complain(error)

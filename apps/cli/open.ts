@@ -1,7 +1,6 @@
 // What the object commands share: which store they look at, and a driver to look at it beside a running engine.
 import { readFileSync } from "node:fs"
 import * as Result from "effect/Result"
-import { sqliteDriver } from "../../adapters/store-sql/sqlite.ts"
 import { NotFound } from "../../core/domain/Errors.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { parseStorage, type Storage } from "../sdk/storage.ts"
@@ -56,9 +55,7 @@ export const storeCommand = (
   usage,
   about,
   run: async (args, flags) => {
-    const file = await storeFile(flags)
-    // Beside a running engine: SQLite's own locks keep both safe, and the engine looks at least once a second.
-    const store = sqliteDriver({ file, role: "tool", create: false, now: () => Date.now() })
+    const store = await openStore(flags)
     try {
       return (await run(store, args, flags)) ?? 0
     } finally {
@@ -71,13 +68,13 @@ export const storeCommand = (
 export const saidStorage = (flags: Flags): string | undefined =>
   flags.storage ?? process.env["UHRWERK_STORAGE"]
 
-const storeFile = async (flags: Flags): Promise<string> => {
+const openStore = async (flags: Flags): Promise<StoreDriver> => {
   const said = saidStorage(flags)
   const storage = said ?? (findConfig() === undefined ? undefined : (await loadConfig(undefined)).storage)
-  const { file, name } = Result.getOrThrow(parseStorage(storage as Storage | undefined))
-  if (file === null)
+  const { open, name } = Result.getOrThrow(parseStorage(storage as Storage | undefined))
+  if (open === null)
     throw new UsageError(`Storage "${name}" lives in the engine's process: it cannot be looked at from here`)
-  return file
+  return open()
 }
 
 /** Refuses arguments where a command takes none: a forgotten `--` would show everything instead of a part. */

@@ -14,7 +14,6 @@ import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { Backfilled } from "../../core/engine/Backfill.ts"
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
-import { Notifier } from "../../core/ports/Notifier.ts"
 import { RunStore, type Store } from "../../core/ports/Store.ts"
 import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
 import { checkConfig, type Config, type Project } from "./config.ts"
@@ -117,7 +116,9 @@ export const startProject = async (project: Project, options: StartOptions = {})
     zones: { version: zoneDataVersion(process.versions) },
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
   }).pipe(
-    Layer.provideMerge(Layer.mergeAll(layerInline(handlers), Notifier.layerLocal, project.storage.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(layerInline(handlers), project.storage.notifier, project.storage.layer),
+    ),
     Layer.provide(Layer.succeedContext(options.context ?? Context.empty())),
   )
   const runtime = ManagedRuntime.make(layer)

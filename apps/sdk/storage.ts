@@ -5,48 +5,105 @@ import * as Result from "effect/Result"
 import { layerMemory } from "../../adapters/store-memory/mod.ts"
 import { InvalidInput, type StoreInUse, type StoreUnusable } from "../../core/domain/Errors.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
+import { Notifier } from "../../core/ports/Notifier.ts"
 import type { Store } from "../../core/ports/Store.ts"
+import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 
-/** `"sqlite:FILE"`, `"memory:"`, or an object whose `layer` opens a store. */
-export type Storage = `sqlite:${string}` | "memory:" | { readonly name: string; readonly layer: StoreLayer }
+/**
+ * `"sqlite:FILE"`, `"postgres://USER:PASSWORD@HOST:PORT/DATABASE"`, `"memory:"`, or an object whose `layer` opens a store.
+ * A PostgreSQL address may end in `?schema=NAME` (default `uhrwerk`) and `&prepare=false`, for a transaction pooler.
+ */
+export type Storage =
+  | `sqlite:${string}`
+  | `postgres://${string}`
+  | `postgresql://${string}`
+  | "memory:"
+  | { readonly name: string; readonly layer: StoreLayer }
 
 /** A store's services as a layer. */
 export type StoreLayer = Layer.Layer<Store, StoreUnusable | StoreInUse>
 
 /** An opened choice. */
 export interface ParsedStorage {
-  /** As people know it. */
+  /** As people know it; never with a password. */
   readonly name: string
-  /** The SQLite file, where it is one. */
-  readonly file: string | null
   readonly layer: StoreLayer
+  /** How its engines hear of each other. */
+  readonly notifier: Layer.Layer<Notifier>
+  /** Opens it for a tool beside engines; `null`: it lives in the engine's process. */
+  readonly open: (() => Promise<StoreDriver>) | null
 }
 
 /** Checks the choice; nothing is opened yet. */
 export const parseStorage = (
   storage: Storage = "sqlite:uhrwerk.db",
 ): Result.Result<ParsedStorage, InvalidInput> => {
-  if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer)) {
-    return Result.succeed({ name: storage.name, file: null, layer: storage.layer })
-  }
-  if (storage === "memory:") return Result.succeed({ name: "memory", file: null, layer: layerMemory })
-  const file =
-    typeof storage === "string" && storage.startsWith("sqlite:") ? storage.slice("sqlite:".length) : ""
-  if (file !== "") return Result.succeed({ name: file, file, layer: sqlite(file) })
+  const own = { notifier: Notifier.layerLocal, open: null }
+  if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer))
+    return Result.succeed({ name: storage.name, layer: storage.layer, ...own })
+  if (storage === "memory:") return Result.succeed({ name: "memory", layer: layerMemory, ...own })
+  const text = typeof storage === "string" ? storage : ""
+  if (text.startsWith("sqlite:") && text !== "sqlite:") return Result.succeed(sqlite(text.slice(7)))
+  if (/^postgres(ql)?:\/\//.test(text)) return postgres(text)
   return Result.fail(
     new InvalidInput({
       field: "storage",
       reason: `${quote(storage)} is not a storage`,
-      next: 'Write "sqlite:FILE", such as "sqlite:uhrwerk.db", or "memory:".',
+      next: 'Write "sqlite:FILE", such as "sqlite:uhrwerk.db", "postgres://HOST/DATABASE", or "memory:".',
     }),
   )
 }
 
-// Loaded when it is needed: Drizzle takes longer to load than all the rest.
-const sqlite = (file: string): StoreLayer =>
-  Layer.unwrap(
-    Effect.map(
-      Effect.promise(() => import("../../adapters/store-sql/sqlite.ts")),
-      ({ layerSqlite }) => layerSqlite({ file }),
+// Both are loaded when they are needed: Drizzle takes longer to load than all the rest.
+const sqlite = (file: string): ParsedStorage => {
+  const load = () => import("../../adapters/store-sql/sqlite.ts")
+  return {
+    name: file,
+    layer: Layer.unwrap(Effect.map(Effect.promise(load), ({ layerSqlite }) => layerSqlite({ file }))),
+    notifier: Notifier.layerLocal,
+    // Beside a running engine: SQLite's own locks keep both safe, and the engine looks at least once a second.
+    open: async () =>
+      (await load()).sqliteDriver({ file, role: "tool", create: false, now: () => Date.now() }),
+  }
+}
+
+const postgres = (text: string): Result.Result<ParsedStorage, InvalidInput> => {
+  if (!URL.canParse(text)) return refuse("it is no address", text)
+  const url = new URL(text)
+  const ours = ["schema", "prepare"] as const
+  const [schema, prepare] = ours.map((name) => url.searchParams.get(name))
+  if (prepare !== null && prepare !== "true" && prepare !== "false")
+    return refuse(`prepare is "${prepare}", and neither true nor false`, text)
+  for (const name of ours) url.searchParams.delete(name)
+  const options = {
+    url: url.toString(),
+    ...(schema === null || schema === undefined ? {} : { schema }),
+    ...(prepare === "false" ? { prepare: false } : {}),
+  }
+  const load = () => import("../../adapters/store-sql/postgres.ts")
+  return Result.succeed({
+    name: `${hidden(url)}${schema === null ? "" : `, schema ${schema}`}`,
+    layer: Layer.unwrap(Effect.map(Effect.promise(load), ({ layerPostgres }) => layerPostgres(options))),
+    notifier: Layer.unwrap(
+      Effect.map(Effect.promise(load), ({ layerPostgresNotifier }) => layerPostgresNotifier(options)),
     ),
+    open: async () => (await load()).postgresDriver({ ...options, connectionsMax: 2 }),
+  })
+}
+
+// What people see of an address: no password, and nothing behind the "?", where one may stand as well.
+const hidden = (url: URL): string => {
+  const shown = new URL(url)
+  shown.password = ""
+  shown.search = ""
+  return shown.toString()
+}
+
+const refuse = (reason: string, text: string): Result.Result<never, InvalidInput> =>
+  Result.fail(
+    new InvalidInput({
+      field: "storage",
+      reason: `${quote(text.replace(/:[^:@/]*@/, ":...@"))} is not the address of a PostgreSQL database: ${reason}`,
+      next: 'Write it as "postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=uhrwerk".',
+    }),
   )

@@ -106,8 +106,11 @@ export interface RunStoreDriver {
    * ascending, at most `limit`.
    */
   dueWithin(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
-  /** Running runs that `node` holds, at most `limit`: how a node finds a claim whose answer it never got. */
-  carried(node: string, limit: number): Awaitable<ReadonlyArray<Run>>
+  /**
+   * Running runs that `node` holds, by id, at most `limit`, of those above `after`: how a node finds a claim whose answer
+   * it never got.
+   */
+  carried(node: string, limit: number, after?: string): Awaitable<ReadonlyArray<Run>>
   /**
    * Takes back runs of nodes whose lease has expired, the lowest id first and at most `limit`, never those of `self`.
    * The end of one may end another, as in a flow that fails with its first step.

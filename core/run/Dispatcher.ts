@@ -15,6 +15,7 @@ import { Executor, type Started, type StopReason } from "../ports/Executor.ts"
 import { type FlowStore, RunStore } from "../ports/Store.ts"
 import type { Timers } from "../ports/Timers.ts"
 import type { FlowWatch } from "./FlowWatch.ts"
+import { makeHeldBy } from "./Held.ts"
 import { type Inputs, makeInputs } from "./Inputs.ts"
 import type { Settler } from "./Settlement.ts"
 
@@ -83,6 +84,7 @@ export const makeDispatcher = (
     const { settler, timers, events, flows } = options
     const store = yield* RunStore
     const inputsOf = yield* makeInputs
+    const heldBy = yield* makeHeldBy
     const executor = yield* Executor
     const clock = yield* Clock.Clock
     const monotonic = () => Number(clock.monotonicTimeNanosUnsafe() / 1000n) / 1000
@@ -203,8 +205,7 @@ export const makeDispatcher = (
       if (!sure.isOpen()) {
         // An earlier attempt of one of them may be here still, while its outcome is on its way.
         const isNew = ({ id, token }: Run): boolean => carried.get(id)?.run.token !== token
-        const lost = (yield* store.carried(node, 1000)).filter(isNew)
-        yield* startAll(lost)
+        yield* startAll((yield* heldBy(node)).filter(isNew))
         sure.openUnsafe()
         return true
       }

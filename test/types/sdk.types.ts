@@ -199,8 +199,9 @@ defineConfig({
   worker: { concurrency: 8 },
   lease: "5s",
 })
-// @ts-expect-error a storage that is not there yet
 defineConfig({ jobs: [], storage: "postgres://x" })
+// @ts-expect-error a storage that is not there yet
+defineConfig({ jobs: [], storage: "mysql://x" })
 // @ts-expect-error no jobs
 defineConfig({ storage: "memory:" })
 // @ts-expect-error a function is no job

@@ -24,8 +24,9 @@ export const makeListing = (connection: Connection, tables: Tables) => {
   const { runs, live, ended, attempts, deadLetters, runCounts, expansions } = tables
   const byId = prepare(sql`select run.* from ${runsOf(tables, at("ids", "text[]"))}`)
   const carried = prepare(sql`select run.* from (select id from ${live}
-      where state = 'running' and node = ${at("node", "text")} limit ${at("limit", "integer")}) as held
-    ${runOf(tables, sql`held.id`)}`)
+      where state = 'running' and node = ${at("node", "text")} and id > ${at("after", "text")}
+      order by id limit ${at("limit", "integer")}) as held
+    ${runOf(tables, sql`held.id`)} order by held.id`)
   const waiting = sql`select distinct due_at from ${live} where state in ('scheduled', 'retrying')
     and due_at > ${at("from", "bigint")} and due_at <= ${at("until", "bigint")}
     order by due_at limit ${at("limit", "integer")}`
@@ -104,9 +105,9 @@ export const makeListing = (connection: Connection, tables: Tables) => {
       const page = job === null ? letters.all : letters.ofJob
       return (await page(connection, { job, before, limit })).map(decodeDeadLetter)
     },
-    carried: async (node: string, limit: number): Promise<ReadonlyArray<Run>> => {
+    carried: async (node: string, limit: number, after = ""): Promise<ReadonlyArray<Run>> => {
       checkLimit(limit, batchMax)
-      return (await carried(connection, { node, limit })).map(decodeRun)
+      return (await carried(connection, { node, limit, after })).map(decodeRun)
     },
     dueWithin: async (from: number, until: number, limit: number): Promise<ReadonlyArray<number>> => {
       checkLimit(limit, windowMax)

@@ -74,7 +74,8 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
   )
   const carried = prepare(
     database,
-    sql`select * from runs indexed by runs_running where state = 'running' and node = ${at("node")} limit ${at("limit")}`,
+    sql`select * from runs indexed by runs_running where state = 'running' and node = ${at("node")}
+      and id > ${at("after")} order by id limit ${at("limit")}`,
   )
 
   /** How many runs each queue gives, so that together they are the first of all. */
@@ -145,9 +146,9 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
       checkBatch("settlements", settlements)
       return transaction((work) => settlements.map((each) => settle(work, each)))
     },
-    carried: (node: string, limit: number): ReadonlyArray<Run> => {
+    carried: (node: string, limit: number, after = ""): ReadonlyArray<Run> => {
       checkLimit(limit, batchMax)
-      return carried.all({ node, limit }).map(decodeRun)
+      return carried.all({ node, limit, after }).map(decodeRun)
     },
     dueWithin: (from: number, until: number, limit: number): ReadonlyArray<number> => {
       checkLimit(limit, windowMax)

@@ -52,6 +52,18 @@ export const carriedCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "carried > page by page, by id",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      yield* enqueue(...newRuns(5))
+      yield* claim()
+      const pages: Array<ReadonlyArray<string>> = []
+      for (let after: string | undefined; pages.at(-1)?.length !== 0; after = pages.at(-1)?.at(-1))
+        pages.push((yield* runs.carried("n1", 2, after)).map(({ id }) => id))
+      yield* expectSame("pages", pages, [[1, 2].map(runId), [3, 4].map(runId), [runId(5)], []])
+    }),
+  },
+  {
     name: "carried > at most 1 to 1,000 runs",
     run: Effect.gen(function* () {
       yield* enqueue(...newRuns(3))

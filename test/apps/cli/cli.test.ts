@@ -63,9 +63,9 @@ describe("exit codes", { timeout: limit }, () => {
     ["an argument too many", ["run", "list", "dead"], 2, /takes no argument, and "dead" is one/],
     [
       "a storage that is none",
-      ["run", "list", "--storage", "postgres://x"],
+      ["run", "list", "--storage", "mysql://x"],
       2,
-      /"postgres:\/\/x" is not a storage/,
+      /"mysql:\/\/x" is not a storage/,
     ],
     [
       "a storage in another process's memory",

@@ -1,10 +1,12 @@
 // What a config may say: each wrong thing is refused before anything is opened, by an error that names its field,
 // says why and what to do next.
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { describe, expect, test } from "vitest"
 import { after, at, type Config, cron, every, job } from "uhrwerk"
 import { layerMemory } from "uhrwerk/memory"
 import { checkConfig } from "../../../apps/sdk/config.ts"
+import { parseStorage } from "../../../apps/sdk/storage.ts"
 
 const run = (): void => {}
 const one = job("one", { run })
@@ -367,7 +369,8 @@ describe("numbers", () => {
 
 describe("storage", () => {
   const wrong = [
-    "postgres://x",
+    "mysql://x",
+    "postgres:x",
     "sqlite:",
     "sqlite",
     "uhrwerk.db",
@@ -385,6 +388,22 @@ describe("storage", () => {
       { field: "storage", reason: /is not a storage/, next: /"sqlite:FILE"/ },
     ),
   )
+
+  test("a PostgreSQL address is shown without its password", () => {
+    const text = "postgres://me:secret@db:5433/jobs?schema=mine&sslmode=require&password=secret" as const
+    const { name, open } = Result.getOrThrow(parseStorage(text))
+    expect(name).toBe("postgres://me@db:5433/jobs, schema mine")
+    expect(open).not.toBeNull()
+  })
+
+  test.each([
+    ["postgres://[", /no address/],
+    ["postgres://me:secret@x/y?prepare=maybe", /prepare is "maybe"/],
+  ] as const)("%s is refused, and no password shown", async (storage, reason) => {
+    await expectRefusal({ jobs: [one], storage }, { field: "storage", reason, next: /postgres:\/\/USER/ })
+    const told = Result.getOrThrow(Result.flip(parseStorage(storage)))
+    expect(told.message).not.toContain("secret")
+  })
 })
 
 describe("triggers", () => {
@@ -512,7 +531,7 @@ describe("a good config", () => {
       },
     })
     expect(schedules).toEqual([])
-    expect(storage).toMatchObject({ name: "uhrwerk.db", file: "uhrwerk.db" })
+    expect(storage).toMatchObject({ name: "uhrwerk.db", open: expect.any(Function) })
   })
 
   test("is taken word by word", async () => {
@@ -547,7 +566,7 @@ describe("a good config", () => {
       retentionMillis: 100 * 86_400_000,
       leaseMillis: 600_000,
       pollMillis: 10,
-      storage: { name: "memory", file: null },
+      storage: { name: "memory", open: null },
     })
     expect(project.book.jobs.get("full")).toMatchObject({
       queue: "slow",
@@ -579,7 +598,8 @@ describe("a good config", () => {
 
   test("may bring a store of its own", async () => {
     const { storage } = await checkConfig({ jobs: [one], storage: { name: "mine", layer: layerMemory } })
-    expect(storage).toEqual({ name: "mine", file: null, layer: layerMemory })
+    expect(storage).toMatchObject({ name: "mine", open: null })
+    expect(storage.layer).toBe(layerMemory)
   })
 
   test("with schedules whose names would collide is refused: each has an id of its own", () =>

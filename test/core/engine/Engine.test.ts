@@ -159,6 +159,30 @@ describe("an engine that gets no answers for a while", () => {
   })
 })
 
+describe("an engine of many slots", () => {
+  test("finds what a lost claim gave it behind a thousand runs that it knows", async () => {
+    const faults: Faults = new Map()
+    const a = await world.start({
+      jobs: [jobRow("long")],
+      slots: 2000,
+      driver: faulty(world.driver, faults),
+      handler: () => new Promise(() => {}),
+    })
+    const send = (count: number): Promise<unknown> =>
+      Promise.all(Array.from({ length: count }, () => a.run(a.engine.enqueue({ job: "long", input: null }))))
+    await send(1001)
+    await world.advance(second)
+    expect(a.engine.load().carried).toBe(1001)
+    faults.set("claim", "after")
+    await send(3)
+    await world.advance(0)
+    faults.clear()
+    await world.advance(3 * second)
+    expect(a.engine.load().carried).toBe(1004)
+    expect(world.executions).toHaveLength(1004)
+  })
+})
+
 describe("an engine that ends", () => {
   test("does not say of a request under way that it was refused: it may be stored", async () => {
     const silent: StoreDriver = {
