@@ -15,7 +15,7 @@ import { calledOffReason } from "../../core/ports/StoreDriver.ts"
 import type { Plan } from "./Definitions.ts"
 import { type Flow, HeldFlows } from "./HeldFlows.ts"
 import { outputOf, wholePlan } from "./outputs.ts"
-import { type Sql, wait } from "./Sql.ts"
+import { nothing, type Sql, wait } from "./Sql.ts"
 import type { EndedRun, Work } from "./Work.ts"
 
 /** What `settle` hears of a run that expands. */
@@ -102,15 +102,22 @@ export class FlowWork {
   }
 
   /** Takes what has become of a flow run's steps, and ends the run if nothing is left to do. */
-  private *conclude(flow: Flow, totals: Advance.Totals): Sql<void> {
+  private conclude(flow: Flow, totals: Advance.Totals): Sql<void> {
     const before = flow.totals
     this.held.setTotals(flow, totals)
-    const outcome = Advance.outcome(totals, before, Advance.isFailFast(flow.plan.expansion))
-    if (outcome === "succeeded") yield* this.succeed(flow)
-    if (outcome === "failed") {
-      const faulty = yield* faultyOf(flow)
-      yield* this.fail(flow, Advance.stepsError(flow.plan.graph, faulty), flow.retryInMillis)
+    switch (Advance.outcome(totals, before, Advance.isFailFast(flow.plan.expansion))) {
+      case "running":
+        return nothing
+      case "succeeded":
+        return this.succeed(flow)
+      case "failed":
+        return this.failWithSteps(flow)
     }
+  }
+
+  private *failWithSteps(flow: Flow): Sql<void> {
+    const error = Advance.stepsError(flow.plan.graph, yield* faultyOf(flow))
+    yield* this.fail(flow, error, flow.retryInMillis)
   }
 
   private *succeed(flow: Flow): Sql<void> {
