@@ -4,7 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { connect } from "../adapters/store-sql/postgres/connect.ts"
 import { checkConfig, type Config } from "../apps/sdk/config.ts"
+import { missing } from "./adapters/store-sql/postgres/server.ts"
 
 const root = new URL("../", import.meta.url).pathname
 // Within the package, where its own name resolves.
@@ -31,7 +33,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(9)
+  expect(blocks).toHaveLength(10)
 })
 
 test("the commands that it shows are commands", async () => {
@@ -54,6 +56,19 @@ test("the config is one that the engine takes", async () => {
     ["inbox.sync", "after"],
   ])
 })
+
+test.skipIf(missing !== null)(
+  `a run is a part of a transaction (${missing ?? "on the server"})`,
+  async () => {
+    const connection = connect({ url: "postgres://postgres@127.0.0.1:5432/test", connectionsMax: 1 })
+    try {
+      expect(await run("transaction.ts", "readme_shop")).toContain("order 1 is on its way")
+    } finally {
+      await connection.query("drop schema if exists readme_shop cascade", [])
+      await connection.close()
+    }
+  },
+)
 
 test("a program starts an engine, sends a run and gets its result", async () => {
   expect(await run("program.ts", "image.resize")).toContain("width: 640")

@@ -19,6 +19,7 @@ import { checkSchema } from "./postgres/schemaName.ts"
 import { openSession } from "./postgres/Session.ts"
 
 export type { ConnectOptions } from "./postgres/connect.ts"
+export { enqueueIn, type EnqueueInOptions, type OwnTransaction } from "./postgres/enqueueIn.ts"
 export { layerPostgresNotifier, type NotifierOptions } from "./postgres/notifier.ts"
 export { migrationText } from "./postgres/migrate.ts"
 

@@ -28,6 +28,7 @@ import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
 import { type BackfillOptions, checkBackfill } from "./backfill.ts"
 import { checkSend, refuse, type SendOptions } from "./send.ts"
+import { makeSendIn, type OwnTransaction, type PendingRun } from "./sendIn.ts"
 
 export type { BackfillOptions } from "./backfill.ts"
 export type { SendOptions } from "./send.ts"
@@ -48,6 +49,16 @@ export interface RunningEngine extends FlowCalls {
     input: Input,
     options?: SendOptions,
   ) => Promise<SentRun<Output>>
+  /**
+   * Sends within a transaction of your own (postgres-js's `begin`, Drizzle's `transaction`), which must be in the
+   * database of the storage: rolled back, there is no run; committed, it runs.
+   */
+  readonly sendIn: <Input, Output>(
+    transaction: OwnTransaction,
+    job: Startable<Input, Output>,
+    input: Input,
+    options?: SendOptions,
+  ) => Promise<PendingRun>
   readonly cancel: (id: string, reason?: string) => Promise<void>
   /** Makes a new run of a dead one; answers its id. */
   readonly replay: (id: string) => Promise<string>
@@ -136,6 +147,16 @@ export const startProject = async (project: Project, options: StartOptions = {})
     ...project.jobs.values(),
     ...[...project.flows.values()].map(({ flow }) => flow),
   ]
+  const sendIn = makeSendIn(project)
+  const requestOf = async (job: Startable<any, any>, input: unknown, given: SendOptions) => {
+    const flow = project.flows.get(job.name)
+    if ((flow?.flow ?? project.jobs.get(job.name)) !== job) throw foreignJob(job.name)
+    const what = flow === undefined ? "job" : "flow"
+    const field = `input of ${what} "${job.name}"`
+    await checkInput(field, job.options.input, input, `the ${what}'s`)
+    const text = Result.getOrThrow(encodePayload(field, input))
+    return Result.getOrThrow(checkSend(job.name, text, given))
+  }
   let stopping: Promise<void> | undefined
   const stop = async (graceMillis: number): Promise<void> => {
     await run(core.drain(graceMillis))
@@ -149,23 +170,19 @@ export const startProject = async (project: Project, options: StartOptions = {})
   const running: RunningEngine = {
     ...makeFlowCalls(core, run),
     send: async (job, input, sendOptions = {}) => {
-      const flow = project.flows.get(job.name)
-      if ((flow?.flow ?? project.jobs.get(job.name)) !== job) throw foreignJob(job.name)
-      const what = flow === undefined ? "job" : "flow"
-      const field = `input of ${what} "${job.name}"`
-      await checkInput(field, job.options.input, input, `the ${what}'s`)
-      const text = Result.getOrThrow(encodePayload(field, input))
-      const request = Result.getOrThrow(checkSend(job.name, text, sendOptions))
-      const { id, result } = await run(core.enqueue(request))
+      const { id, result } = await run(core.enqueue(await requestOf(job, input, sendOptions)))
       return {
         id,
         created: result === "created",
         result: async ({ timeout } = {}) => {
           const output = await waitFor(id, timeout, core, get, run)
+          const flow = project.flows.get(job.name)
           return (flow === undefined ? output : await readers.output(flow, output)) as never
         },
       }
     },
+    sendIn: async (transaction, job, input, sendOptions = {}) =>
+      sendIn(transaction, await requestOf(job, input, sendOptions)),
     cancel: async (id, reason = "Cancelled by a caller") => {
       const [answer] = await run(core.cancel([id], reason))
       if (answer?.result === "unknown") throw notFound("run", id)

@@ -3,11 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { layerMemory } from "../../adapters/store-memory/mod.ts"
+import type { OwnTransaction } from "../../adapters/store-sql/postgres.ts"
 import { InvalidInput, type StoreInUse, type StoreUnusable } from "../../core/domain/Errors.ts"
+import type { NewRun } from "../../core/domain/Run.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
 import { Notifier } from "../../core/ports/Notifier.ts"
 import type { Store } from "../../core/ports/Store.ts"
-import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import type { Enqueued, StoreDriver } from "../../core/ports/StoreDriver.ts"
 
 /**
  * `"sqlite:FILE"`, `"postgres://USER:PASSWORD@HOST:PORT/DATABASE"`, `"memory:"`, or an object whose `layer` opens a store.
@@ -32,13 +34,17 @@ export interface ParsedStorage {
   readonly notifier: Layer.Layer<Notifier>
   /** Opens it for a tool beside engines; `null`: it lives in the engine's process. */
   readonly open: (() => Promise<StoreDriver>) | null
+  /** Stores runs in a transaction of the application; `null`: there is none that could hold them. */
+  readonly enqueueIn:
+    | ((transaction: OwnTransaction, runs: ReadonlyArray<NewRun>) => Promise<ReadonlyArray<Enqueued>>)
+    | null
 }
 
 /** Checks the choice; nothing is opened yet. */
 export const parseStorage = (
   storage: Storage = "sqlite:uhrwerk.db",
 ): Result.Result<ParsedStorage, InvalidInput> => {
-  const own = { notifier: Notifier.layerLocal, open: null }
+  const own = { notifier: Notifier.layerLocal, open: null, enqueueIn: null }
   if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer))
     return Result.succeed({ name: storage.name, layer: storage.layer, ...own })
   if (storage === "memory:") return Result.succeed({ name: "memory", layer: layerMemory, ...own })
@@ -64,6 +70,7 @@ const sqlite = (file: string): ParsedStorage => {
     // Beside a running engine: SQLite's own locks keep both safe, and the engine looks at least once a second.
     open: async () =>
       (await load()).sqliteDriver({ file, role: "tool", create: false, now: () => Date.now() }),
+    enqueueIn: null,
   }
 }
 
@@ -88,6 +95,7 @@ const postgres = (text: string): Result.Result<ParsedStorage, InvalidInput> => {
       Effect.map(Effect.promise(load), ({ layerPostgresNotifier }) => layerPostgresNotifier(options)),
     ),
     open: async () => (await load()).postgresDriver({ ...options, connectionsMax: 2 }),
+    enqueueIn: async (transaction, runs) => (await load()).enqueueIn(transaction, runs, options),
   })
 }
 
