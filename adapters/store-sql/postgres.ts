@@ -12,7 +12,7 @@ import type { Connection } from "./postgres/Connection.ts"
 import { unusable } from "./postgres/failures.ts"
 import { makeHot } from "./postgres/hot.ts"
 import { makeListing } from "./postgres/listing.ts"
-import { migrate } from "./postgres/migrate.ts"
+import { migrate, missingMigrations } from "./postgres/migrate.ts"
 import { makeNodes } from "./postgres/nodes.ts"
 import { makeSchedules } from "./postgres/schedules.ts"
 import { checkSchema } from "./postgres/schemaName.ts"
@@ -43,6 +43,20 @@ export const postgresDriver = async (options: PostgresOptions): Promise<StoreDri
   } catch (error) {
     await connection?.close()
     throw unusable(target, error)
+  }
+}
+
+/** The SQL that opening this store would run, as text: empty when the schema is the newest. Rejects with `StoreUnusable`. */
+export const migrationPlan = async (options: PostgresOptions): Promise<string> => {
+  const schema = checkSchema(options.schema ?? "uhrwerk")
+  const target = targetOf(options.url)
+  const connection = connect({ ...options, connectionsMax: 1 })
+  try {
+    return await missingMigrations(connection, target, schema)
+  } catch (error) {
+    throw unusable(target, error)
+  } finally {
+    await connection.close()
   }
 }
 

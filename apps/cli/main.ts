@@ -10,6 +10,7 @@ import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
 import { flowCommands } from "./flows.ts"
 import { jobCommands } from "./jobs.ts"
+import { migrate } from "./migrate.ts"
 import { nodeCommands } from "./nodes.ts"
 import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
@@ -32,6 +33,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...operateCommands,
   ...deadCommands,
   ...nodeCommands,
+  migrate,
   ...cronCommands,
 }
 
@@ -65,6 +67,7 @@ const options = {
   "from-failed": { type: "boolean" },
   skipped: { type: "boolean" },
   "step-output": { type: "string" },
+  plan: { type: "boolean" },
 } as const
 
 // What a command does stands below a usage that is longer.

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import * as Result from "effect/Result"
 import { NotFound } from "../../core/domain/Errors.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
-import { parseStorage, type Storage } from "../sdk/storage.ts"
+import { type ParsedStorage, parseStorage, type Storage } from "../sdk/storage.ts"
 import { UsageError } from "./errors.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
 
@@ -36,6 +36,7 @@ export interface Flags {
   readonly "from-failed"?: boolean
   readonly skipped?: boolean
   readonly "step-output"?: string
+  readonly plan?: boolean
 }
 
 /** A command. */
@@ -68,10 +69,15 @@ export const storeCommand = (
 export const saidStorage = (flags: Flags): string | undefined =>
   flags.storage ?? process.env["UHRWERK_STORAGE"]
 
-const openStore = async (flags: Flags): Promise<StoreDriver> => {
+/** The storage that a command is about. */
+export const storageOf = async (flags: Flags): Promise<ParsedStorage> => {
   const said = saidStorage(flags)
   const storage = said ?? (findConfig() === undefined ? undefined : (await loadConfig(undefined)).storage)
-  const { open, name } = Result.getOrThrow(parseStorage(storage as Storage | undefined))
+  return Result.getOrThrow(parseStorage(storage as Storage | undefined))
+}
+
+const openStore = async (flags: Flags): Promise<StoreDriver> => {
+  const { open, name } = await storageOf(flags)
   if (open === null)
     throw new UsageError(`Storage "${name}" lives in the engine's process: it cannot be looked at from here`)
   return open()

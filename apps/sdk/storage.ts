@@ -34,6 +34,8 @@ export interface ParsedStorage {
   readonly notifier: Layer.Layer<Notifier>
   /** Opens it for a tool beside engines; `null`: it lives in the engine's process. */
   readonly open: (() => Promise<StoreDriver>) | null
+  /** The SQL that opening it would run to bring it up to date; `null`: there is none to look at. */
+  readonly plan: (() => Promise<string>) | null
   /** Stores runs in a transaction of the application; `null`: there is none that could hold them. */
   readonly enqueueIn:
     | ((transaction: OwnTransaction, runs: ReadonlyArray<NewRun>) => Promise<ReadonlyArray<Enqueued>>)
@@ -44,7 +46,7 @@ export interface ParsedStorage {
 export const parseStorage = (
   storage: Storage = "sqlite:uhrwerk.db",
 ): Result.Result<ParsedStorage, InvalidInput> => {
-  const own = { notifier: Notifier.layerLocal, open: null, enqueueIn: null }
+  const own = { notifier: Notifier.layerLocal, open: null, plan: null, enqueueIn: null }
   if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer))
     return Result.succeed({ name: storage.name, layer: storage.layer, ...own })
   if (storage === "memory:") return Result.succeed({ name: "memory", layer: layerMemory, ...own })
@@ -70,6 +72,7 @@ const sqlite = (file: string): ParsedStorage => {
     // Beside a running engine: SQLite's own locks keep both safe, and the engine looks at least once a second.
     open: async () =>
       (await load()).sqliteDriver({ file, role: "tool", create: false, now: () => Date.now() }),
+    plan: null,
     enqueueIn: null,
   }
 }
@@ -95,6 +98,7 @@ const postgres = (text: string): Result.Result<ParsedStorage, InvalidInput> => {
       Effect.map(Effect.promise(load), ({ layerPostgresNotifier }) => layerPostgresNotifier(options)),
     ),
     open: async () => (await load()).postgresDriver({ ...options, connectionsMax: 2 }),
+    plan: async () => (await load()).migrationPlan(options),
     enqueueIn: async (transaction, runs) => (await load()).enqueueIn(transaction, runs, options),
   })
 }

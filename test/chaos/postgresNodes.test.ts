@@ -35,6 +35,14 @@ test.skipIf(missing !== null)(
     inFolder(async (folder, start) => {
       const schema = schemaName()
       const storage = `${url}?schema=${schema}`
+      const command = commandOf("node")
+      const tool = (...words: ReadonlyArray<string>): string =>
+        execFileSync(command[0] ?? "", [...command.slice(1), cli, ...words, "--storage", storage], {
+          encoding: "utf8",
+        })
+      expect(tool("migrate", "--plan")).toContain(`create table "${schema}".`)
+      tool("migrate")
+      expect(tool("migrate", "--plan")).toContain("nothing to do")
       const path = join(folder, "uhrwerk.config.mjs")
       writeFileSync(path, config(folder, storage))
       const [first, ...others] = runtimes.map((runtime) => start(runtime, [cli, "serve", path]))
@@ -80,11 +88,6 @@ test.skipIf(missing !== null)(
         }
         if (others.length > 1) expect(await last?.ended()).toBe(0)
 
-        const command = commandOf("node")
-        const tool = (...words: ReadonlyArray<string>): string =>
-          execFileSync(command[0] ?? "", [...command.slice(1), cli, ...words, "--storage", storage], {
-            encoding: "utf8",
-          })
         const listed = JSON.parse(tool("node", "list", "-o", "json")) as ReadonlyArray<{ state: string }>
         expect(listed.filter(({ state }) => state === "live")).toHaveLength(Math.max(1, nodes.length - 2))
         expect(tool("run", "list", "--job", "work", "--limit", "1")).toContain("succeeded")

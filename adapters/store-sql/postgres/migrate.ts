@@ -15,6 +15,13 @@ export const migrationText = (schema: string, version = 0): string =>
     return `begin;\n${steps.map((text) => within(schema, text).trim()).join("\n")}\ncommit;\n`
   }).join("\n")
 
+/** The SQL that this schema lacks; empty when it lacks nothing. Throws `StoreUnusable`. */
+export const missingMigrations = async (
+  connection: Connection,
+  target: string,
+  schema: string,
+): Promise<string> => migrationText(schema, await versionOf(connection, target, schema))
+
 /** Checks the server and the schema, and migrates it; throws `StoreUnusable`. `target` names the server in errors. */
 export const migrate = async (connection: Connection, target: string, schema: string): Promise<void> => {
   const [server] = await connection.query(
