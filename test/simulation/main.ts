@@ -102,6 +102,9 @@ const runAll = async (options: Options, each: (result: Simulated) => void): Prom
 // Lines of history before a violation; --verbose prints all of them.
 const historyLines = 300
 
+// Seeds between two lines about how far it is.
+const toldEvery = 1000
+
 const commit = (): string => {
   try {
     const git = (...args: ReadonlyArray<string>) =>
@@ -152,13 +155,20 @@ const main = async (args: ReadonlyArray<string>): Promise<number> => {
   const sum: Record<string, number> = {}
   const broken: Array<number> = []
   let violations = 0
+  let seen = 0
   await runAll(options, (result) => {
     addUp(sum, result.counters)
+    if (++seen % toldEvery === 0)
+      console.error(
+        `${seen} seeds after ${((performance.now() - begun) / 1000).toFixed(0)} s, ${violations} violations`,
+      )
     if (options.seeds === 1) print(`seed ${result.seed}: ${JSON.stringify(result.counters)}`)
     if (result.violations.length === 0) return
     violations += result.violations.length
     broken.push(result.seed)
   })
+  // Silence must not look like success.
+  if (seen !== options.seeds) throw new Error(`${seen} of ${options.seeds} seeds have told how they ended`)
   const seconds = (performance.now() - begun) / 1000
   if (options.seeds === 1 && options.verbose && broken.length === 0)
     for (const line of guarded(options.from, true).history) print(line)
