@@ -16,6 +16,7 @@ import { Engine, type EngineService } from "../../core/engine/Engine.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { RunStore, type Store } from "../../core/ports/Store.ts"
 import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
+import { stopped } from "../../core/run/Enqueue.ts"
 import { checkConfig, type Config, type Project } from "./config.ts"
 import { guardProcess } from "./guard.ts"
 import { makeFlowHandlers } from "./flowHandlers.ts"
@@ -133,8 +134,14 @@ export const startProject = async (project: Project, options: StartOptions = {})
     Layer.provide(Layer.succeedContext(options.context ?? Context.empty())),
   )
   const runtime = ManagedRuntime.make(layer)
-  const run = <A, E>(effect: Effect.Effect<A, E, Engine | Store>): Promise<A> =>
-    runtime.runPromise(options.context === undefined ? effect : Effect.provide(effect, options.context))
+  let isOver = false
+  const run = async <A, E>(effect: Effect.Effect<A, E, Engine | Store>): Promise<A> => {
+    // What comes after the end gets the same answer as what comes shortly before it.
+    if (isOver) throw stopped()
+    return runtime.runPromise(
+      options.context === undefined ? effect : Effect.provide(effect, options.context),
+    )
+  }
   const core = await run(Engine).catch(async (error: unknown) => {
     await runtime.dispose()
     throw error
@@ -161,6 +168,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
   const stop = async (graceMillis: number): Promise<void> => {
     await run(core.drain(graceMillis))
     for (const each of startables) each.bind(undefined)
+    isOver = true
     await runtime.dispose()
     unguard()
   }

@@ -190,7 +190,8 @@ export const makeEnqueue = (options: {
 // Safe to repeat: the ids are the same each time. After about a second the caller hears of the failure.
 const retries = Schedule.exponential("50 millis").pipe(Schedule.upTo({ times: 4 }))
 
-const stopped = (): EngineStopped =>
+/** The refusal of an engine that takes no new runs. */
+export const stopped = (): EngineStopped =>
   new EngineStopped({
     field: "engine",
     reason: "the engine is stopping and takes no new runs",

@@ -366,6 +366,7 @@ describe("stopping", () => {
     const stopping = engine.stop()
     await expect(engine.send(work, undefined)).rejects.toMatchObject({ _tag: "EngineStopped" })
     await stopping
+    await expect(engine.send(work, undefined)).rejects.toMatchObject({ _tag: "EngineStopped" })
     await expect(work.send()).rejects.toThrow("no engine with it is started")
   })
 })
