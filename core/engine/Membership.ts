@@ -81,6 +81,8 @@ export const makeMembership = (options: {
       id: () => id,
       holdsLease: () => !left && (!capabilities.shared || monotonic() < believedUntil),
       leave: Effect.suspend(() => {
+        // Once: a drain that a dead store has held up is not held up again by the end of the scope.
+        if (left) return Effect.void
         left = true
         return Effect.ignore(store.leave(id))
       }),

@@ -45,4 +45,13 @@ export const regressions: ReadonlyArray<Regression> = [
     story: "a node that stood still while it drained was held to its time (a check that was wrong)",
   },
   { seed: 5381, story: "a flow that waits for a clock that was set back (a check that was wrong)" },
+  {
+    seed: 1778,
+    story: "a store that gives no answers held an engine up twice when it drained (Engine.test: leaves once)",
+  },
+  {
+    seed: 568,
+    story: "a rate that goes on in time that comes again, behind a skipped instant (a check that was wrong)",
+  },
+  { seed: 2217, story: "an edit while the clock is behind the schedule's creation (a check that was wrong)" },
 ]

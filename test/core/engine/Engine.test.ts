@@ -241,6 +241,25 @@ describe("an engine that drains", () => {
   })
 })
 
+describe("an engine that has drained", () => {
+  test("leaves once: a store that answers no more does not hold its end up a second time", async () => {
+    let leaves = 0
+    const silent: StoreDriver = {
+      ...world.driver,
+      leave: (id) => {
+        leaves++
+        return world.driver.leave(id)
+      },
+    }
+    const a = await world.start({ jobs: [jobRow("work")], driver: silent })
+    const drained = a.run(a.engine.drain(0))
+    await world.advance(second)
+    await drained
+    await a.close()
+    expect(leaves).toBe(1)
+  })
+})
+
 describe("an engine whose store fails for a while", () => {
   const operations: ReadonlyArray<ReadonlyArray<keyof StoreDriver>> = [
     ["claim"],
