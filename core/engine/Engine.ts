@@ -16,7 +16,7 @@ import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { RunStore, ScheduleStore, type Store } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
-import { makeDispatcher } from "../run/Dispatcher.ts"
+import { type Dispatcher, makeDispatcher } from "../run/Dispatcher.ts"
 import { makeFlowWatch } from "../run/FlowWatch.ts"
 import { type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
@@ -109,6 +109,8 @@ const makeEngine = (
     const onTrouble = (doing: string, error: { readonly message: string }): void =>
       events.publish({ kind: "trouble", doing, error: error.message })
 
+    // The loops of each part run before the parts after it are made: a start takes as long as its store.
+    const later: { dispatcher?: Dispatcher } = {}
     const membership = yield* makeMembership({
       identity: config.identity,
       ids,
@@ -116,7 +118,7 @@ const makeEngine = (
       onTrouble,
       onLost: (node) => {
         events.publish({ kind: "leaseLost", node })
-        dispatcher.stopAll("leaseLost")
+        later.dispatcher?.stopAll("leaseLost")
       },
     })
     const settler = yield* makeSettler({
@@ -125,7 +127,7 @@ const makeEngine = (
       onTrouble: (error) => onTrouble("settle runs", error),
     })
     const horizon = yield* makeHorizon(
-      () => dispatcher.wake(),
+      () => later.dispatcher?.wake(),
       (error) => Effect.sync(() => onTrouble("load the horizon", error)),
       config.pollMillis,
     )
@@ -134,9 +136,9 @@ const makeEngine = (
       pollMillis: config.pollMillis,
       timers,
       events,
-      isAwaited: (id): boolean => dispatcher.carriesStepOf(id),
+      isAwaited: (id): boolean => later.dispatcher?.carriesStepOf(id) ?? true,
       onDue: horizon.add,
-      onClosed: () => dispatcher.checkCarried(),
+      onClosed: () => later.dispatcher?.checkCarried(),
       onTrouble,
     })
     const dispatcher = yield* makeDispatcher({
@@ -152,6 +154,7 @@ const makeEngine = (
       onDue: horizon.add,
       onTrouble,
     })
+    later.dispatcher = dispatcher
     yield* makeReclaimer({
       node: membership.id,
       everyMillis: Math.max(config.leaseMillis / 4, config.pollMillis),
