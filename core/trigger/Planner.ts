@@ -134,7 +134,8 @@ export const makePlanner = (options: {
     /** One look; answers for how long to sleep. */
     const look = Effect.gen(function* () {
       if (closed) return options.pollMillis
-      const looked = clock.currentTimeMillisUnsafe()
+      // The store's clock, not ours: it names the instants, and ours may be set back alone.
+      const looked = yield* info.now
       if (looked < lastLook - stepBackMillis) yield* goOn(lastLook - looked)
       lastLook = looked
       const due = yield* store.dueSchedules(dueMax)
