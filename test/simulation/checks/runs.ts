@@ -230,6 +230,9 @@ export const runChecks = ({ watch, ground, swarm, seats }: Scene): Check => {
   /** What must have ended by now: the last request came when the storm was over. */
   const checkEnded = (): void => {
     const open = [...table.entries.values()].map(({ run }) => run).filter(({ state }) => !isFinal(state))
+    // With all slots taken and more that waits there was too much to do; who waits while a slot is free is told elsewhere.
+    const count = (state: RunState): number => open.filter((run) => run.state === state).length
+    if (count("ready") > 0 && count("running") >= swarm.slots * seats().length) return
     const steps = new Map<string, Array<Run>>()
     for (const run of open) {
       if (run.parentId !== null) steps.set(run.parentId, [...(steps.get(run.parentId) ?? []), run])
