@@ -111,11 +111,7 @@ export const withoutDecided = (
   { fire: step, otherwise }: PlannedStep,
   isDecided: (at: number) => boolean,
 ): Fire => {
-  const occurrences = step.occurrences.flatMap((row) => {
-    if (!isDecided(row.at)) return [row]
-    // A row of many loses its first one only.
-    return row.lastAt > row.at ? [{ ...row, at: row.at + 1, count: row.count - 1 }] : []
-  })
+  const occurrences = step.occurrences.filter(({ at }) => !isDecided(at))
   const kept = new Set(occurrences.map(({ runId }) => runId))
   const own = new Set(step.occurrences.map(({ runId }) => runId))
   const runs: Array<NewRun> = []

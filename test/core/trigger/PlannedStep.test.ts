@@ -71,17 +71,3 @@ test("a last run that is none after all does not end the schedule", () => {
     nextAt: null,
   })
 })
-
-test("a row of many instants loses its first one only, where that is decided", () => {
-  const many = { ...rowOf(1, null), lastAt: 9, count: 5 }
-  const rows = (isDecided: (at: number) => boolean) =>
-    withoutDecided(
-      { fire: { ...step, occurrences: [many, rowOf(10, null)] }, otherwise: null },
-      isDecided,
-    ).occurrences.map(({ at, lastAt, count }) => [at, lastAt, count])
-  expect(rows((at) => at === 1)).toEqual([
-    [2, 9, 4],
-    [10, 10, 1],
-  ])
-  expect(rows((at) => at === 10)).toEqual([[1, 9, 5]])
-})
