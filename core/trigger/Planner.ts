@@ -134,8 +134,7 @@ export const makePlanner = (options: {
     /** One look; answers for how long to sleep. */
     const look = Effect.gen(function* () {
       if (closed) return options.pollMillis
-      // The store's clock, not ours: it names the instants, and ours may be set back alone.
-      const looked = yield* info.now
+      const looked = clock.currentTimeMillisUnsafe()
       if (looked < lastLook - stepBackMillis) yield* goOn(lastLook - looked)
       lastLook = looked
       const due = yield* store.dueSchedules(dueMax)
