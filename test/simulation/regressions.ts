@@ -55,10 +55,6 @@ export const regressions: ReadonlyArray<Regression> = [
   },
   { seed: 2217, story: "an edit while the clock is behind the schedule's creation (a check that was wrong)" },
   { seed: 11149, story: "a flow was looked at before the dispatcher was made, and the loop broke (Engine)" },
-  { seed: 14848, story: "a node's own clock was set back, and a skipped instant ran after all (skew.test)" },
-  {
-    story: "a row of many instants was lost, as the first of them was decided (PlannedStep.test)",
-  },
   { seed: 12002, story: "a claim on a slow way (a check that was wrong)" },
   { seed: 12726, story: "more to do than there are slots for (a check that was wrong)" },
 ]
