@@ -56,7 +56,7 @@ export const parseStorage = (
   return Result.fail(
     new InvalidInput({
       field: "storage",
-      reason: `${quote(storage)} is not a storage`,
+      reason: `${quote(typeof storage === "string" ? withoutSecrets(storage) : storage)} is not a storage`,
       next: 'Write "sqlite:FILE", such as "sqlite:uhrwerk.db", "postgres://HOST/DATABASE", or "memory:".',
     }),
   )
@@ -111,11 +111,14 @@ const hidden = (url: URL): string => {
   return shown.toString()
 }
 
+// The same of a text that may be no address: who it is for, and what is asked of it, may hold a password.
+const withoutSecrets = (text: string): string => text.replace(/\/\/.*@/s, "//...@").replace(/\?.*/s, "?...")
+
 const refuse = (reason: string, text: string): Result.Result<never, InvalidInput> =>
   Result.fail(
     new InvalidInput({
       field: "storage",
-      reason: `${quote(text.replace(/:[^:@/]*@/, ":...@"))} is not the address of a PostgreSQL database: ${reason}`,
+      reason: `${quote(withoutSecrets(text))} is not the address of a PostgreSQL database: ${reason}`,
       next: 'Write it as "postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=uhrwerk".',
     }),
   )

@@ -389,6 +389,14 @@ describe("storage", () => {
     ),
   )
 
+  test("what is no storage is told without what may be a password", () => {
+    const told = Result.getOrThrow(
+      Result.flip(parseStorage("mysql://me:secret@x/y?password=secret" as never)),
+    )
+    expect(told.message).toContain('"mysql://...@x/y?..." is not a storage')
+    expect(told.message).not.toContain("secret")
+  })
+
   test("a PostgreSQL address is shown without its password", () => {
     const text = "postgres://me:secret@db:5433/jobs?schema=mine&sslmode=require&password=secret" as const
     const { name, open } = Result.getOrThrow(parseStorage(text))
@@ -399,6 +407,8 @@ describe("storage", () => {
   test.each([
     ["postgres://[", /no address/],
     ["postgres://me:secret@x/y?prepare=maybe", /prepare is "maybe"/],
+    ["postgres://me:a:secret/b@c@[", /no address/],
+    ["postgres://x/y?prepare=maybe&password=secret", /prepare is "maybe"/],
   ] as const)("%s is refused, and no password shown", async (storage, reason) => {
     await expectRefusal({ jobs: [one], storage }, { field: "storage", reason, next: /postgres:\/\/USER/ })
     const told = Result.getOrThrow(Result.flip(parseStorage(storage)))
