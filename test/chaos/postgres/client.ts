@@ -10,13 +10,17 @@ import { filesOf, type LedgerLine, type Mode } from "../evidence.ts"
 
 const modes: ReadonlyArray<Mode> = ["broken", "refused", "flaky", "flaky"]
 
-/** Sends so many runs over so many seconds; answers when all are acknowledged. */
+/**
+ * Sends so many runs over so many seconds, and goes on at this rate until `isOver`, so that nothing is done to idle nodes;
+ * answers when all are acknowledged.
+ */
 export const send = async (options: {
   readonly folder: string
   readonly url: string
   readonly runs: number
   readonly seconds: number
   readonly seed: number
+  readonly isOver: () => boolean
 }): Promise<void> => {
   const { ledger } = filesOf(options.folder)
   const choice = new Choice(options.seed)
@@ -46,9 +50,9 @@ export const send = async (options: {
 
   const begunAt = performance.now()
   const under = new Set<Promise<void>>()
-  for (let sent = 0; sent < options.runs; ) {
+  for (let sent = 0; sent < options.runs || !options.isOver(); ) {
     const passed = (performance.now() - begunAt) / (options.seconds * 1000)
-    const due = Math.min(options.runs, Math.ceil(passed * options.runs))
+    const due = Math.ceil(passed * options.runs)
     // Not more at a time than a program would: one that gets no answers waits.
     for (; sent < due && under.size < 200; sent++) {
       const one = sendOne()

@@ -57,10 +57,12 @@ export const recoveriesOf = (story: Story): Recoveries => {
   const states = new Map(runs.map(({ id, state }) => [id, state]))
   const recoveries: Array<Recovery> = []
   const stuck: Array<string> = []
-  for (const { runId, token, node, error } of attempts) {
+  for (const { runId, token, node, error, endedAt } of attempts) {
     const pid = pidOf.get(node ?? "")
     const kill = killOf.get(pid ?? null)
     if (error.kind !== "lost" || pid === undefined || kill === undefined) continue
+    // Before it was killed it may have lost others, to a freeze or on its way.
+    if (endedAt < kill.at) continue
     const next = starts.get(runId)?.find((line) => line.token > token)
     if (next !== undefined) recoveries.push({ runId, pid, millis: next.at - kill.at, counts: kill.isQuiet })
     else if (states.get(runId) !== "dead") stuck.push(runId)

@@ -10,6 +10,8 @@ export interface Report {
   readonly seconds: number
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>
   readonly size: Readonly<Record<"acknowledged" | "runs" | "starts" | "lost" | "letters" | "occurrences", number>>
+  /** How many starts each process had its part in, in the order in which they came: nobody stood idle. */
+  readonly shares: ReadonlyArray<number>
   readonly checks: ReadonlyArray<Verdict>
   /** By run id, of each that a violation names. */
   readonly histories: Readonly<Record<string, ReadonlyArray<string>>>
@@ -31,13 +33,14 @@ export const reportOf = (
     letters: story.letters.length,
     occurrences: story.occurrences.length,
   },
+  shares: sharesOf(story),
   histories: Object.fromEntries(
     idsIn(rest.checks.flatMap(({ violations }) => violations)).map((id) => [id, historyOf(story, id)]),
   ),
 })
 
 /** As text, for people. */
-export const textOf = ({ seed, seconds, faults, size, checks, histories }: Report): string => {
+export const textOf = ({ seed, seconds, faults, size, shares, checks, histories }: Report): string => {
   const total = Object.values(faults).reduce((sum, count) => sum + count, 0)
   const kinds = faultKinds.map((kind) => `${kind} ${faults[kind] ?? 0}`).join(", ")
   const bad = checks.flatMap(({ violations }) => violations).length
@@ -46,6 +49,7 @@ export const textOf = ({ seed, seconds, faults, size, checks, histories }: Repor
     `${Object.entries(size)
       .map(([name, count]) => `${name} ${count}`)
       .join(", ")}`,
+    `${shares.length} processes, with ${shares.join(", ")} starts`,
     ...checks.flatMap(({ name, figure, violations }) => [
       `${violations.length === 0 ? "ok  " : "FAIL"} ${name}: ${figure}`,
       ...violations.slice(0, 10).map((violation) => `       ${violation}`),
@@ -57,6 +61,12 @@ export const textOf = ({ seed, seconds, faults, size, checks, histories }: Repor
     ]),
     `${bad} violations`,
   ].join("\n")
+}
+
+const sharesOf = ({ effects }: Story): ReadonlyArray<number> => {
+  const shares = new Map<number, number>()
+  for (const { kind, pid } of effects) if (kind === "start") shares.set(pid, (shares.get(pid) ?? 0) + 1)
+  return [...shares.values()]
 }
 
 const idsIn = (violations: ReadonlyArray<string>): ReadonlyArray<string> => {

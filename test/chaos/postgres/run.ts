@@ -48,10 +48,14 @@ export const runChaos = async (options: ChaosOptions): Promise<Report> => {
       process.once("SIGINT", giveUp).once("SIGTERM", giveUp)
       const watch = setInterval(() => void cluster.look().catch(() => {}), 300)
       try {
-        const sending = send({ folder, url: cluster.clientUrl, runs, seconds, seed })
+        let isOver = false
+        const isOverNow = (): boolean => isOver
+        const url = cluster.clientUrl
+        const sending = send({ folder, url, runs, seconds, seed, isOver: isOverNow })
         // Heard of where it is waited for.
         sending.catch(() => {})
         await storm(cluster, planOf({ seed, faults, seconds }), leaseMillis + recoveryMillis + 500)
+        isOver = true
         say("no more faults")
         await sending
         await cluster.allUp()
