@@ -423,6 +423,11 @@ export class LedgerModel {
   #goesOnAgain(known: Known, { occurrences, nextAt, cursor }: Fire): boolean {
     if (known.given.trigger.kind !== "every" || occurrences.length > 0 || nextAt === null) return false
     if (cursor !== known.cursor || known.nextAt === null || nextAt >= known.nextAt) return false
+    // Its own: the first was named for the moment before the creation, and its calendars have been looked at since.
+    if (known.slots?.at(nextAt) !== undefined) {
+      known.decidedTo = Math.min(known.decidedTo, nextAt - 1)
+      return false
+    }
     // The cursor may be ahead of every clock, where somebody has skipped what comes next.
     if (!this.#peaks.some((peak) => peak > this.#now))
       this.#violated(
