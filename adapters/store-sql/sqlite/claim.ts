@@ -74,7 +74,10 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
   )
   const lease = prepare(
     database,
-    build.select({ id: nodes.id }).from(nodes).where(and(eq(nodes.id, at("node")), gt(nodes.expiresAt, at("now")))),
+    build
+      .select({ id: nodes.id })
+      .from(nodes)
+      .where(and(eq(nodes.id, at("node")), gt(nodes.expiresAt, at("now")))),
   )
   const carried = prepare(
     database,

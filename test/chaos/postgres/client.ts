@@ -50,7 +50,7 @@ export const send = async (options: {
 
   const begunAt = performance.now()
   const under = new Set<Promise<void>>()
-  for (let sent = 0; sent < options.runs || !options.isOver(); ) {
+  for (let sent = 0; sent < options.runs || !options.isOver();) {
     const passed = (performance.now() - begunAt) / (options.seconds * 1000)
     const due = Math.ceil(passed * options.runs)
     // Not more at a time than a program would: one that gets no answers waits.

@@ -88,7 +88,9 @@ export const recoveryCheck = ({ kills, quietKills, recoveries, stuck, barMillis 
       `${spreadOf(counted)}, bar ${barMillis} ms; ${others} runs of the other kills: ` +
       spreadOf(recoveries.filter((each) => !each.counts)),
     violations: [
-      ...late.map(({ runId, pid, millis }) => `run ${runId} of process ${pid} started ${millis} ms after the kill`),
+      ...late.map(
+        ({ runId, pid, millis }) => `run ${runId} of process ${pid} started ${millis} ms after the kill`,
+      ),
       ...stuck.map((runId) => `run ${runId} was lost and not started again`),
     ],
   }

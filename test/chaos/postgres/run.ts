@@ -109,7 +109,8 @@ const comeToRest = async (store: StoreDriver): Promise<number> => {
   await pause(1000)
   await eventually(
     "no run is open",
-    async () => ((await store.counts()).some(({ state, count }) => !isFinal(state) && count > 0) ? undefined : true),
+    async () =>
+      (await store.counts()).some(({ state, count }) => !isFinal(state) && count > 0) ? undefined : true,
     restMillis,
   )
   return pausedAt

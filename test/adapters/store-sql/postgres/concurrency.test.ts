@@ -26,6 +26,8 @@ describe.skipIf(missing !== null)(
     // Both at once, over a schema that is not there: migrations are part of the race.
     beforeAll(async () => {
       nodes = await Promise.all([1, 2].map(() => postgresDriver({ url, schema })))
+      for (let index = 0; index < 8; index++)
+        await a().join({ id: `n${index}`, host: "h", pid: 1, runtime: "test" }, 600_000)
     })
     afterAll(async () => {
       for (const node of nodes) await node.close()
