@@ -235,6 +235,28 @@ describe.skipIf(missing !== null)(
       expect(await countsOf("left")).toEqual({ succeeded: 200 })
     })
 
+    test("putSchedules > nodes that start at the same time save the same schedules, and each succeeds", async () => {
+      for (let round = 0; round < 10; round++) {
+        const schedules = Array.from({ length: 20 }, (_, index) => ({
+          id: `start-${round}-${index}`,
+          job: "start",
+          trigger: { kind: "every", periodMillis: 1000, startAt: null } as const,
+          input: null,
+          overlap: "skip" as const,
+          fromConfig: true,
+          cursor: 0,
+          nextAt: null,
+          zoneData: null,
+        }))
+        await Promise.all(
+          Array.from({ length: 4 }, async (_, index) => nodeOf(index).putSchedules(schedules)),
+        )
+      }
+      const made = (await a().schedules()).filter(({ job }) => job === "start")
+      expect(made.map(({ version }) => version)).toEqual(made.map(() => 1))
+      expect(made).toHaveLength(200)
+    })
+
     test("counts > many small changes are folded, and their sum stays", async () => {
       for (let round = 0; round < 30; round++)
         await Promise.all(runsOf("folded", 20).map(async (run, index) => nodeOf(index).enqueue([run])))
