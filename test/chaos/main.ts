@@ -55,6 +55,7 @@ const overPostgres = async (): Promise<number> => {
     seconds: whole("seconds", kills * secondsPerFault, 1, 7200),
     runs: whole("runs", 3000, 1, 1_000_000),
     schedules: whole("schedules", 50, 1, 500),
+    recoveryMillis: 1000,
     say,
   })
   console.log(values.json ? JSON.stringify(report, null, 2) : textOf(report))

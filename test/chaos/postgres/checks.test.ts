@@ -150,7 +150,7 @@ const right: Story = {
   refused: [{ pid: 12, id: second }],
   badStops: [],
   pausedAt: t0 + 4000,
-  leaseMillis: 5000,
+  barMillis: 6000,
 }
 
 const found = (wrong: Partial<Story>): ReadonlyArray<string> =>
@@ -280,7 +280,7 @@ describe("a planted violation is found", () => {
 
 test("a kill counts for the bar unless something else disturbs those that go on", () => {
   const [recovery] = recoveriesOf(right).recoveries
-  expect(recovery).toEqual({ runId: first, pid: 11, millis: 4800, counts: true })
+  expect(recovery).toEqual({ runId: first, pid: 11, takenMillis: 4700, millis: 4800, counts: true })
   for (const other of [
     incident("database", null, killedAt + 1000, killedAt + 3000),
     incident("freeze", 13, killedAt - 9000, killedAt - 1000),
@@ -288,6 +288,8 @@ test("a kill counts for the bar unless something else disturbs those that go on"
     expect(recoveriesOf({ ...right, incidents: [...right.incidents, other] }).recoveries[0]?.counts).toBe(
       false,
     )
+  // Without the node's row it is known by what its handlers wrote.
+  expect(recoveriesOf({ ...right, pidOf: new Map() }).recoveries[0]).toEqual(recovery)
   // What it had lost before it was killed is not what the kill left behind.
   const earlier = right.attempts.map((attempt) => ({ ...attempt, endedAt: killedAt - 1 }))
   expect(recoveriesOf({ ...right, attempts: earlier }).recoveries).toEqual([])

@@ -38,7 +38,8 @@ export interface Story extends Evidence {
   /** Stops that were asked for and did not end with 0. */
   readonly badStops: ReadonlyArray<string>
   readonly pausedAt: number
-  readonly leaseMillis: number
+  /** How long after a kill all that was lost with it must have started again. */
+  readonly barMillis: number
 }
 
 /** Reads the tables and the files. */
