@@ -73,4 +73,5 @@ export const regressions: ReadonlyArray<Regression> = [
   { seed: 25702, story: "a step was cancelled by the loss of another one (a check that was wrong)" },
   { seed: 43013, story: "a skip of 118 years, which the model walked through (a check that was wrong)" },
   { seed: 10825, story: "a first instant that calendars set again (a check that was wrong)" },
+  { seed: 118, story: "a run by hand in the very moment when a delay was over (a check that was wrong)" },
 ]

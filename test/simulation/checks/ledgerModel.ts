@@ -249,8 +249,10 @@ export class LedgerModel {
     const [row] = occurrences
     if (row === undefined || occurrences.length > 1 || row.runId === null || cursor !== known.cursor)
       return false
+    // In the very moment when a delay is over it is by hand all the same: a step of the planner moves the cursor there.
+    const isOfDelay = row.at === this.#state.delayOver(known) && row.at <= cursor
     return known.slots === null
-      ? nextAt === null && waitsUntil === row.at && row.at !== this.#state.delayOver(known)
+      ? nextAt === null && waitsUntil === row.at && !isOfDelay
       : nextAt === known.nextAt && waitsUntil === known.waitsUntil
   }
 

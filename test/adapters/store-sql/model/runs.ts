@@ -25,7 +25,7 @@ export const enqueue = (world: World): Made => {
 export const claim = (world: World): Made => {
   const { choice, alive } = world
   // Who has no lease gets nothing, and a sequence of that alone would not come far.
-  if (alive.length === 0 && choice.percent(90)) return join(world, 60_000)
+  if (alive.length === 0 && choice.percent(90)) return join(world, 3_600_000)
   return operation("claim", {
     node: choice.of(alive.length > 0 && choice.percent(95) ? alive : nodes),
     queues: choice.percent(80) ? queues : [choice.of(queues)],

@@ -19,7 +19,7 @@ const again = ({ choice, memory }: World): Made | null => {
 /** How often each is made, of about 160. */
 const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Made | null]> = [
   [18, runs.enqueue],
-  [20, runs.claim],
+  [26, runs.claim],
   [3, runs.started],
   [28, runs.settle],
   [3, runs.promote],
