@@ -25,7 +25,7 @@ const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Ma
   [3, runs.promote],
   [2, runs.dueWithin],
   [1, runs.carried],
-  [3, runs.reclaim],
+  [5, runs.reclaim],
   [4, runs.cancel],
   [1, runs.get],
   [2, runs.list],
