@@ -1,6 +1,6 @@
 // The general way of a store, over the tables of the template: answering later, one transaction after the other, as
 // those of a database with a network before it do; and for one engine at a time.
-import { describe, expect, test } from "vitest"
+import { describe, test } from "vitest"
 import { makeStore, runAsync, runSync, type StoreTables } from "../../../adapters/store-sql/mod.ts"
 import { registerCases } from "../../../apps/sdk/registerCases.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
@@ -23,13 +23,13 @@ const tablesOf = (database: Database, now: () => number): StoreTables => {
   }
 }
 
-/** The same table, of which every answer comes some turns later: what is asked for first may come last. */
+/** The same table, of which every answer comes a turn later. */
 const later = <T extends object>(table: T): T =>
   Object.fromEntries(
     Object.entries(table).map(([name, ask]) => [
       name,
       async (...args: ReadonlyArray<unknown>): Promise<unknown> => {
-        await undefined
+        await Promise.resolve()
         return (ask as (...args: ReadonlyArray<unknown>) => unknown)(...args)
       },
     ]),
