@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { describe, expect, test } from "vitest"
 import * as manifestRules from "./tidy/manifests.ts"
-import type { DenoManifest } from "./tidy/manifests.ts"
+import type { DenoManifest, TypeScriptConfig } from "./tidy/manifests.ts"
 import * as rules from "./tidy/rules.ts"
 import type { Manifest } from "./tidy/rules.ts"
 import { parse } from "./tidy/source.ts"
@@ -45,6 +45,10 @@ describe("tidy > the repository", () => {
     expect(manifestRules.equalVersions(manifest, deno)).toEqual([]))
   test("deno.json has the entries of package.json", () =>
     expect(manifestRules.equalEntries(manifest, deno)).toEqual([]))
+  test("tsconfig.json finds the entries of package.json", () =>
+    expect(manifestRules.equalPaths(manifest, JSON.parse(read("tsconfig.json")) as TypeScriptConfig)).toEqual(
+      [],
+    ))
   test("the three lockfiles agree with package.json", () =>
     expect(
       manifestRules.equalLocks(manifest, {
@@ -101,6 +105,8 @@ describe("tidy > each rule finds what it forbids", () => {
     ["plugins/p/mod.ts", "uhrwerk/effect", 0],
     ["plugins/p/mod.ts", "effect/Effect", 1],
     ["plugins/q/mod.ts", "uhrwerk/effect", 1],
+    ["plugins/p/mod.ts", "runner", 1],
+    ["plugins/p/test/a.test.ts", "runner", 0],
   ])("declared imports: %s imports %s", (path, specifier, count) => {
     const given = new Map<string, Manifest>([
       [
@@ -112,7 +118,7 @@ describe("tidy > each rule finds what it forbids", () => {
           devDependencies: { tool: "1.0.0", "@scope/tool": "1.0.0" },
         },
       ],
-      ["plugins/p", { name: "p", peerDependencies: { uhrwerk: "*" } }],
+      ["plugins/p", { name: "p", peerDependencies: { uhrwerk: "*" }, devDependencies: { runner: "1.0.0" } }],
       ["plugins/q", { name: "q" }],
     ])
     expect(rules.declaredImports([parse(path, `import "${specifier}"`)], given)).toHaveLength(count)
@@ -236,6 +242,17 @@ describe("tidy > each rule finds what it forbids", () => {
     expect(
       manifestRules.equalEntries(given, { imports: { uhrwerk: "./a.ts", "uhrwerk/b": "./b.ts" } }),
     ).toEqual([])
+  })
+
+  test("equal paths: a missing and a different entry are found", () => {
+    const given = { name: "uhrwerk", exports: { ".": "./a.ts", "./b": "./b.ts" } }
+    const paths = { uhrwerk: ["./x.ts"] }
+    expect(manifestRules.equalPaths(given, { compilerOptions: { paths } })).toEqual([
+      expect.stringContaining("in tsconfig.json"),
+      expect.stringContaining('"uhrwerk/b"'),
+    ])
+    const all = { uhrwerk: ["./a.ts"], "uhrwerk/b": ["./b.ts"] }
+    expect(manifestRules.equalPaths(given, { compilerOptions: { paths: all } })).toEqual([])
   })
 
   test("equal locks: each lockfile that is behind is named", () => {

@@ -9,6 +9,7 @@ import { checkConfig } from "./config.ts"
 import { type RunningEngine, startProject } from "./engine.ts"
 
 export * from "../../core/testing.ts"
+export { registerCases, type TestFunction } from "./registerCases.ts"
 
 /** An engine in virtual time. */
 export interface TestEngine extends RunningEngine {

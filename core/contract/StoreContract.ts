@@ -11,6 +11,8 @@ import { flowStoreContract } from "./FlowStoreContract.ts"
 import { nodeStoreContract } from "./NodeStoreContract.ts"
 import { runStoreContract } from "./RunStoreContract.ts"
 import { scheduleStoreContract } from "./ScheduleStoreContract.ts"
+import { togetherContract } from "./TogetherContract.ts"
+import { valueContract } from "./ValueContract.ts"
 
 /** All cases of a store. */
 export const storeContract: ReadonlyArray<Case> = [
@@ -18,6 +20,8 @@ export const storeContract: ReadonlyArray<Case> = [
   ...flowStoreContract,
   ...scheduleStoreContract,
   ...nodeStoreContract,
+  ...valueContract,
+  ...togetherContract,
   ...faultContract,
 ]
 

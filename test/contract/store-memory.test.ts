@@ -5,7 +5,7 @@ import { expect, test } from "vitest"
 import { layerMemory, memoryDriver } from "../../adapters/store-memory/mod.ts"
 import { newRun } from "../../core/contract/Fixtures.ts"
 import { RunStore, StoreInfo } from "../../core/ports/Store.ts"
-import { registerCases } from "./registerCases.ts"
+import { registerCases } from "../../apps/sdk/registerCases.ts"
 
 registerCases(test, "memory", (now) => memoryDriver({ now }))
 

@@ -6,7 +6,7 @@ import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { pgliteConnection } from "../adapters/store-sql/postgres/pglite.ts"
 import { openStores } from "../adapters/store-sql/postgres/schemas.ts"
 import { dropSchemas, missing, schemaName, url } from "../adapters/store-sql/postgres/server.ts"
-import { registerCases, type TestFunction } from "./registerCases.ts"
+import { registerCases, type TestFunction } from "../../apps/sdk/registerCases.ts"
 
 const capabilities = { durable: true, shared: true }
 

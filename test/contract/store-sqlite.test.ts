@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, test } from "vitest"
 import { sqliteDriver } from "../../adapters/store-sql/sqlite.ts"
-import { registerCases } from "./registerCases.ts"
+import { registerCases } from "../../apps/sdk/registerCases.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "uhrwerk-contract-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

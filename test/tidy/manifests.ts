@@ -34,6 +34,18 @@ export const equalVersions = (manifest: Manifest, deno: DenoManifest): Array<str
   )
 }
 
+export type TypeScriptConfig = {
+  readonly compilerOptions?: { readonly paths?: Readonly<Record<string, ReadonlyArray<string>>> }
+}
+
+/** Where tsc and Bun find the entries for a plugin (`paths`) is where package.json has them. */
+export const equalPaths = (manifest: Manifest, { compilerOptions }: TypeScriptConfig): Array<string> => {
+  const first = Object.entries(compilerOptions?.paths ?? {}).map(([key, [target = ""]]) => [key, target])
+  return equalEntries(manifest, { imports: Object.fromEntries(first) as Record<string, string> }).map(
+    (problem) => problem.replace("deno.json", "tsconfig.json"),
+  )
+}
+
 /** The entries of package.json `exports` and of deno.json `imports` are the same. */
 export const equalEntries = (manifest: Manifest, deno: DenoManifest): Array<string> => {
   const name = manifest.name ?? ""

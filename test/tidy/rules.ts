@@ -66,7 +66,7 @@ export const declaredImports = (
   sources.flatMap(({ path, imports }) => {
     const manifest = manifestOf(path, manifests)
     const root = manifests.get(".") ?? {}
-    const shipped = published.test(path) || path.startsWith("plugins/")
+    const shipped = published.test(path) || /^plugins\/[^/]+\/(?!test\/)/.test(path)
     const declared = new Set([
       ...Object.keys(manifest.dependencies ?? {}),
       ...Object.keys(manifest.peerDependencies ?? {}),

@@ -4,13 +4,12 @@ import type { PutSchedule } from "../../../core/domain/Schedule.ts"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
 import type { Claim, Enqueued, Fire, Held, Reclaimed } from "../../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkFires, checkLimit } from "../../../core/ports/StoreLimits.ts"
-import { storeRun } from "../enqueue.ts"
+import { storeRuns } from "../enqueue.ts"
 import { fireOne } from "../fire.ts"
 import { putSchedules } from "../schedules.ts"
 import { settleOne } from "../settle.ts"
-import { runAsync, type Sql, wait } from "../Sql.ts"
+import { runAsync } from "../Sql.ts"
 import { each, promote, promoteAll, reclaim } from "../upkeep.ts"
-import type { Work } from "../Work.ts"
 import { makeClaim } from "./claim.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { isDuplicate } from "./failures.ts"
@@ -32,14 +31,6 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
   const fireHot = makeFire(tables)
   const isLeftBehind = makeLeftBehind(tables)
 
-  function* storeAll(work: Work, runs: ReadonlyArray<NewRun>): Sql<ReadonlyArray<Enqueued>> {
-    const needs = [...new Set(runs.flatMap((each) => each.needs))]
-    if (needs.length > 0) yield* wait(work.tables.runs.lock(needs))
-    const answers: Array<Enqueued> = []
-    for (const each of runs) answers.push(yield* storeRun(work, each))
-    return answers
-  }
-
   const fireAll = (fires: ReadonlyArray<Fire>, together: ReadonlySet<Fire>) =>
     transaction(async (work, queryable) => {
       const done = together.size === 0 ? [] : await fireHot(queryable, [...together], given())
@@ -52,7 +43,7 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
   return {
     enqueue: async (runs: ReadonlyArray<NewRun>): Promise<ReadonlyArray<Enqueued>> => {
       checkBatch("runs", runs)
-      if (runs.some(({ needs }) => needs.length > 0)) return run((work) => storeAll(work, runs))
+      if (runs.some(({ needs }) => needs.length > 0)) return run((work) => storeRuns(work, runs))
       const answers = await enqueueHot(connection, runs, given())
       fold()
       return answers
