@@ -72,7 +72,7 @@ export class Pool<P extends Pooled> {
   /** Forgets a connection that was lost while it lay idle. */
   forget(connection: P): void {
     const place = this.idle.findIndex((slot) => slot.connection === connection)
-    if (place >= 0) this.drop(this.idle[place] as Slot<P>)
+    if (place >= 0) void this.drop(this.idle[place] as Slot<P>)
   }
 
   /** Refuses all that wait, and closes all connections; those in use have five seconds to end. */

@@ -140,7 +140,7 @@ class Link implements Pooled {
     if (!this.isAlive) return
     this.isAlive = false
     this.client.destroy()
-    for (const reject of [...this.open]) reject(lost("The connection was lost"))
+    for (const reject of this.open) reject(lost("The connection was lost"))
     this.onLost(this)
   }
 
