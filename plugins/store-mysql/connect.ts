@@ -118,6 +118,8 @@ class Link implements Pooled {
       ])
       return answer
     } catch (error) {
+      // The driver puts the statement there, and whoever logs the error would log what runs are given.
+      if (error instanceof Error && "sql" in error) delete error.sql
       // Whatever is not an answer of the server leaves the connection in a state that nobody knows.
       if (!isOfServer(error) || isLast(error)) this.destroy()
       throw error

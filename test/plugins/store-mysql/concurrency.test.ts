@@ -1,0 +1,245 @@
+// Several nodes over one database of a real server, at the same time: who wins is decided by the database, everybody is
+// told, and what two do to the same rows in different orders ends all the same.
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { expanding, flowOf, step } from "../../../core/contract/FlowStoreContract/fixtures.ts"
+import { failure, newRun } from "../../../core/contract/Fixtures.ts"
+import { fireAt, newSchedule } from "../../../core/contract/ScheduleStoreContract/fixtures.ts"
+import { isFinal, type NewRun, type Run } from "../../../core/domain/Run.ts"
+import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
+import { connect } from "../../../plugins/store-mysql/connect.ts"
+import type { Connection } from "../../../plugins/store-mysql/Connection.ts"
+import { fold } from "../../../plugins/store-mysql/counts.ts"
+import { mysqlDriver } from "../../../plugins/store-mysql/mod.ts"
+import { databaseName, dropDatabases, missing, placeOf, url } from "./server.ts"
+
+let next = 1
+/** Runs of a job that no other test claims. */
+const runsOf = (job: string, count: number, fields: Partial<NewRun> = {}): ReadonlyArray<NewRun> =>
+  Array.from({ length: count }, () => newRun(next++, { job, ...fields }))
+
+describe.skipIf(missing !== null)(
+  `MySQL with several nodes${missing === null ? "" : ` (${missing})`}`,
+  () => {
+    const database = databaseName()
+    let nodes: ReadonlyArray<StoreDriver> = []
+    let connection: Connection
+    const [a, b] = [() => nodes[0] as StoreDriver, () => nodes[1] as StoreDriver]
+    const nodeOf = (index: number): StoreDriver => nodes[index % nodes.length] as StoreDriver
+
+    // Both at once, over a database that is not there: migrations are part of the race.
+    beforeAll(async () => {
+      connection = connect(placeOf(database), { connectionsMax: 2 })
+      nodes = await Promise.all([1, 2].map(() => mysqlDriver({ url, database, connectionsMax: 6 })))
+    })
+    afterAll(async () => {
+      for (const node of nodes) await node.close()
+      await connection.close()
+      await dropDatabases()
+    })
+
+    const claim = (store: StoreDriver, job: string, limit = 1000, node = "n1") =>
+      store.claim({ node, queues: ["default"], jobs: [job], limit, acknowledged: true })
+    const statesOf = async (runs: ReadonlyArray<{ readonly id: string }>) =>
+      (await a().get(runs.map(({ id }) => id))).map(({ state }) => state)
+    const countsOf = async (job: string) =>
+      Object.fromEntries(
+        (await a().counts()).filter((row) => row.job === job).map(({ state, count }) => [state, count]),
+      )
+    const succeeding = ({ id, token }: Run) => ({ id, token, kind: "succeeded", output: null }) as const
+
+    test("claim > eight claimers get each of 2,000 runs once, the most urgent ones first", async () => {
+      const runs = runsOf("claimed", 2000).map((run, index) => ({ ...run, priority: index % 2 }))
+      for (let from = 0; from < runs.length; from += 1000) await a().enqueue(runs.slice(from, from + 1000))
+      const claimers = Array.from({ length: 8 }, async (_, index) => {
+        const mine: Array<Run> = []
+        for (;;) {
+          const some = await claim(nodeOf(index), "claimed", 25, `n${index}`)
+          if (some.length === 0) return mine
+          mine.push(...some)
+        }
+      })
+      const shares = await Promise.all(claimers)
+      expect(
+        shares
+          .flat()
+          .map(({ id }) => id)
+          .toSorted(),
+      ).toEqual(runs.map(({ id }) => id))
+      // There are enough urgent ones for everybody's first claim.
+      for (const share of shares)
+        expect(share.slice(0, 25).every(({ priority }) => priority === 1)).toBe(true)
+      expect(await countsOf("claimed")).toEqual({ running: 2000 })
+    })
+
+    test("settle > of two who settle the same runs, both hear what was done once", async () => {
+      const runs = runsOf("settled", 100)
+      await a().enqueue(runs)
+      const held = await claim(a(), "settled")
+      const settlements = held.map(
+        ({ id, token }) => ({ id, token, kind: "failed", error: failure, retryInMillis: 0 }) as const,
+      )
+      const answers = await Promise.all([a().settle(settlements), b().settle(settlements.toReversed())])
+      expect(answers.flat().filter(({ result }) => result === "settled")).toHaveLength(200)
+      for (const { id } of runs.slice(0, 20)) expect(await a().attempts(id)).toHaveLength(1)
+      expect(await countsOf("settled")).toEqual({ retrying: 100 })
+    })
+
+    test("settle > steps of one flow that end at the same time on several connections release their join once", async () => {
+      const places = Array.from({ length: 24 }, (_, index) => `part${index}`)
+      const flow = flowOf([
+        ...places.map((id) => step(id, [], { job: "part" })),
+        step("join", places, { job: "joined" }),
+      ])
+      const [root] = runsOf("flow", 1)
+      await a().enqueue([root as NewRun])
+      const [run] = await claim(a(), "flow")
+      await a().settle([expanding(run as Run, flow)])
+      const steps = await claim(a(), "part")
+      expect(steps).toHaveLength(24)
+      await Promise.all(steps.map(async (each, index) => nodeOf(index).settle([succeeding(each)])))
+      const joins = await claim(b(), "joined")
+      expect(joins).toHaveLength(1)
+      await b().settle(joins.map(succeeding))
+      expect(await statesOf([root as NewRun])).toEqual(["succeeded"])
+      expect(await countsOf("part")).toEqual({ succeeded: 24 })
+    })
+
+    test("fire > of eight planners with one version, one fires", async () => {
+      await a().putSchedules([newSchedule("raced", { cursor: 0, nextAt: 1000 })])
+      for (let round = 1; round <= 5; round++) {
+        const runs = runsOf("fired", 8)
+        const answers = await Promise.all(
+          runs.map(async (run, index) =>
+            nodeOf(index).fire([fireAt({ id: "raced", version: round }, round * 1000, run)]),
+          ),
+        )
+        expect(answers.flat().toSorted()).toEqual([...Array<string>(7).fill("conflict"), "fired"])
+      }
+      expect(await countsOf("fired")).toEqual({ ready: 5 })
+      expect(await a().occurrences({ scheduleId: "raced", limit: 200 })).toHaveLength(5)
+    })
+
+    test("enqueue > of eight who ask for one key, one makes the run", async () => {
+      for (let round = 0; round < 5; round++) {
+        const runs = runsOf("keyed", 8, { key: `k${round}` })
+        const answers = (
+          await Promise.all(runs.map(async (run, index) => nodeOf(index).enqueue([run])))
+        ).flat()
+        expect(answers.filter(({ result }) => result === "created")).toHaveLength(1)
+        expect(new Set(answers.map(({ id }) => id)).size).toBe(1)
+      }
+      expect(await countsOf("keyed")).toEqual({ ready: 5 })
+    })
+
+    test("enqueue > the same batch from two, in opposite orders, is stored once, with keys and without", async () => {
+      for (const key of [null, "s"]) {
+        const job = `same ${key}`
+        const runs = runsOf(job, 200).map((run, index) => ({
+          ...run,
+          key: key === null ? null : key + index,
+        }))
+        const answers = await Promise.all([a().enqueue(runs), b().enqueue(runs.toReversed())])
+        expect(answers.flat().filter(({ result }) => result === "created")).toHaveLength(200)
+        expect(await countsOf(job)).toEqual({ ready: 200 })
+      }
+    })
+
+    test("needs > a run that is enqueued while its need ends does not wait for ever", async () => {
+      for (let round = 0; round < 15; round++) {
+        const [need, after] = runsOf("needed", 2) as [NewRun, NewRun]
+        await a().enqueue([need])
+        const [held] = (await claim(a(), "needed")) as [Run]
+        await Promise.all([a().settle([succeeding(held)]), b().enqueue([{ ...after, needs: [need.id] }])])
+        expect(await statesOf([after])).toEqual(["ready"])
+        await claim(a(), "needed")
+      }
+    })
+
+    test("cancel and settle > in opposite orders, over chains that hang together, all of them end", async () => {
+      for (let round = 0; round < 5; round++) {
+        const chains = Array.from({ length: 10 }, () => runsOf("crossed", 3) as [NewRun, NewRun, NewRun])
+        const runs = chains.flatMap(([first, second, third]) => [
+          first,
+          { ...second, needs: [first.id] },
+          { ...third, needs: [first.id, second.id] },
+        ])
+        await a().enqueue(runs)
+        const held = await claim(a(), "crossed")
+        const ids = runs.map(({ id }) => id)
+        const ends = held.map(succeeding)
+        await Promise.all([
+          a().cancel(ids, "Not any more"),
+          b().cancel(ids.toReversed(), "Not any more"),
+          a().settle(ends.toReversed()),
+          b().settle(ends),
+        ])
+        expect((await statesOf(runs)).every(isFinal)).toBe(true)
+      }
+      const counts = await countsOf("crossed")
+      expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(150)
+      expect(Object.keys(counts).every((state) => isFinal(state as Run["state"]))).toBe(true)
+    })
+
+    test("replay > of two who replay a dead run, both get the one new run", async () => {
+      const runs = runsOf("dead", 20)
+      await a().enqueue(runs)
+      const held = await claim(a(), "dead")
+      await a().settle(
+        held.map(({ id, token }) => ({ id, token, kind: "failed", error: failure, retryInMillis: null })),
+      )
+      const ids = runs.map(({ id }) => id)
+      const [first, second] = await Promise.all(
+        [a(), b()].map(async (store) =>
+          store.replay(
+            ids,
+            runsOf("dead", 20).map(({ id }) => id),
+          ),
+        ),
+      )
+      expect(first?.map(({ newRunId }) => newRunId)).toEqual(second?.map(({ newRunId }) => newRunId))
+      expect(await countsOf("dead")).toEqual({ dead: 20, ready: 20 })
+    })
+
+    test("reclaim > two nodes take back what a third left behind, each run once, and nothing that was claimed anew", async () => {
+      const runs = runsOf("left", 100)
+      await a().enqueue(runs)
+      await a().join({ id: "gone", host: "h", pid: 1, runtime: "test" }, 60_000)
+      await a().join({ id: "alive", host: "h", pid: 2, runtime: "test" }, 60_000)
+      expect(await claim(a(), "left", 1000, "gone")).toHaveLength(100)
+      await a().leave("gone")
+      const again = async () => {
+        const taken: Array<Run> = []
+        while (taken.length < 100) {
+          const some = await claim(b(), "left", 20, "alive")
+          taken.push(...some)
+          await b().settle(some.map(succeeding))
+        }
+        return taken
+      }
+      const reclaimAll = async (store: StoreDriver, self: string) => {
+        const taken = []
+        for (;;) {
+          const some = (await store.reclaim(self, 50)).filter(({ job }) => job === "left")
+          taken.push(...some)
+          // A reclaimer passes over rows that the other has in hand.
+          if (some.length === 0 && (await store.carried("gone", 1)).length === 0) return taken
+        }
+      }
+      const [one, two, taken] = await Promise.all([reclaimAll(a(), "x"), reclaimAll(b(), "y"), again()])
+      const reclaimed = [...one, ...two].map(({ id }) => id)
+      expect(reclaimed.toSorted()).toEqual(runs.map(({ id }) => id))
+      expect(taken).toHaveLength(100)
+      expect(await countsOf("left")).toEqual({ succeeded: 100 })
+    })
+
+    test("counts > many small changes are folded while others write, and their sum stays", async () => {
+      const rowsOf = async () =>
+        Number((await connection.read("select count(*) as n from run_counts where job = 'folded'"))[0]?.["n"])
+      const writing = Array.from({ length: 60 }, (_, index) => nodeOf(index).enqueue(runsOf("folded", 1)))
+      await Promise.all([...writing, fold(connection), fold(connection)])
+      await Promise.all([fold(connection), fold(connection)])
+      expect(await countsOf("folded")).toEqual({ ready: 60 })
+      expect(await rowsOf()).toBeLessThan(5)
+    })
+  },
+)
