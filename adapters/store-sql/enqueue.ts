@@ -6,6 +6,15 @@ import { refusal } from "../../core/ports/StoreLimits.ts"
 import { type Sql, wait } from "./Sql.ts"
 import { endedReason, type Work } from "./Work.ts"
 
+/** Stores runs, in order: needs first. */
+export function* storeRuns(work: Work, runs: ReadonlyArray<NewRun>): Sql<ReadonlyArray<Enqueued>> {
+  const needs = [...new Set(runs.flatMap((each) => each.needs))]
+  if (needs.length > 0) yield* wait(work.tables.runs.lock(needs))
+  const answers: Array<Enqueued> = []
+  for (const each of runs) answers.push(yield* storeRun(work, each))
+  return answers
+}
+
 /** Stores a run, or says which one is there; throws a refusal when a run that it needs is not. */
 export function* storeRun(work: Work, run: NewRun): Sql<Enqueued> {
   const now = work.now()
@@ -47,5 +56,7 @@ function* known(work: Work, run: NewRun): Sql<Enqueued | undefined> {
   if (run.key === null) return undefined
   yield* work.flush()
   const holder = yield* wait(work.tables.runs.openOf(run.job, run.key))
-  return holder === undefined ? undefined : { ...holder, result: "exists" }
+  if (holder === undefined) return undefined
+  // A table may answer with more of the run than it was asked for.
+  return { id: holder.id, result: "exists", state: holder.state, dueAt: holder.dueAt }
 }

@@ -2,8 +2,9 @@
 // (the tables of Tables.ts) gets what follows from them: retries, letters, dependents, flows, schedules, pruning. The
 // logic is generators over what the tables answer, now or later, so one and the same serves every driver.
 export { Definitions } from "./Definitions.ts"
-export { existing, storeRun } from "./enqueue.ts"
+export { existing, storeRun, storeRuns } from "./enqueue.ts"
 export { decisionsOf, fillOne, fireOne, isPlain } from "./fire.ts"
+export { makeRun, makeStore, type RunGeneral, type StoreParts, type TransactionOf } from "./GeneralStore.ts"
 export { makeOperations, type RunWork, type Transaction } from "./operations.ts"
 export {
   type Cell,
@@ -22,6 +23,22 @@ export {
 } from "./rows.ts"
 export { settleOne } from "./settle.ts"
 export { done, mapped, nothing, runAsync, runSync, type Sql, wait, waitAll } from "./Sql.ts"
+export { startRuns } from "./start.ts"
+export {
+  type CalendarTable,
+  dueSchedule,
+  type FlowReads,
+  isOver,
+  type LastRun,
+  type NodeTable,
+  type RunReads,
+  type ScheduleDue,
+  type ScheduleReads,
+  scheduleRow,
+  type ScheduleStored,
+  type StoreTables,
+  type Wanted,
+} from "./StoreTables.ts"
 export type * from "./Tables.ts"
 export { each, promote, promoteAll } from "./upkeep.ts"
 export { aheadMax, type EndedRun, endedReason, Work } from "./Work.ts"

@@ -2,11 +2,11 @@
 import { and, eq, sql } from "drizzle-orm"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
 import type { Run } from "../../../core/domain/Run.ts"
-import * as Transition from "../../../core/domain/Transition.ts"
 import type { Claim, Held } from "../../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkLimit, windowMax } from "../../../core/ports/StoreLimits.ts"
 import { settleOne } from "../settle.ts"
-import { runSync, type Sql } from "../Sql.ts"
+import { runSync } from "../Sql.ts"
+import { startRuns } from "../start.ts"
 import { promoteAll } from "../upkeep.ts"
 import type { Work } from "../Work.ts"
 import { decodeEnded, decodeRun } from "../rows.ts"
@@ -124,23 +124,11 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
     return { id, result: "settled", state: "succeeded", dueAt: null }
   }
 
-  function* startAll(work: Work, held: ReadonlyArray<Held>): Sql<ReadonlyArray<boolean>> {
-    const answers: Array<boolean> = []
-    for (const { id, token } of held) {
-      const found = yield* work.find(id)
-      const after = found && Transition.startAcknowledged(found.run, token)
-      if (found && after && !found.run.startAcknowledged)
-        yield* work.save(found.run, after, found.settledToken, null)
-      answers.push(!!after)
-    }
-    return answers
-  }
-
   return {
     claim,
     started: (held: ReadonlyArray<Held>): ReadonlyArray<boolean> => {
       checkBatch("runs", held)
-      return run((work) => startAll(work, held), { repeatable: true })
+      return run((work) => startRuns(work, held), { repeatable: true })
     },
     settle: (settlements: ReadonlyArray<Settlement>): ReadonlyArray<Settled> => {
       checkBatch("settlements", settlements)

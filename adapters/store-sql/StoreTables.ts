@@ -1,0 +1,149 @@
+// What a database provides beside the tables of a transaction's logic (Tables.ts) to be a whole store: what a claim
+// takes, what is shown to people and planners, calendars and nodes. SQLite and PostgreSQL have statements of their own
+// in place of these; another database gives the rows, and GeneralStore.ts does the rest.
+import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
+import { type Attempt, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
+import type { DueSchedule, Occurrence, ScheduleRow, Trigger } from "../../core/domain/Schedule.ts"
+import type { Awaitable, CalendarRow, NodeRow, RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
+import type { FlowTable, RunRow, RunTable, ScheduleKept, ScheduleTable, Tables } from "./Tables.ts"
+
+/** All tables of a store, as one transaction sees them. */
+export interface StoreTables extends Tables {
+  readonly runs: RunTable & RunReads
+  readonly flows: FlowTable & FlowReads
+  readonly schedules: ScheduleTable & ScheduleReads
+  readonly calendars: CalendarTable
+  readonly nodes: NodeTable
+}
+
+/** What a node wants of the runs that are ready. */
+export interface Wanted {
+  readonly queues: ReadonlyArray<string>
+  readonly jobs: ReadonlyArray<string>
+  /** The store's now. */
+  readonly now: number
+  readonly limit: number
+}
+
+/** Runs as a claim and people look for them. */
+export interface RunReads {
+  /**
+   * The runs that a claim may take: `ready`, of these queues and jobs, `dueAt` at or before now, with an attempt left
+   * and not past `expiresAt`. By priority, the highest first, then `dueAt`, then id. Nobody else gets them from here on:
+   * a database with several clients locks the rows and passes over those that are locked.
+   */
+  ready(wanted: Wanted): Awaitable<ReadonlyArray<RunRow>>
+  /** The running runs of this node with an id above `after`, by id. */
+  running(node: string, after: string, limit: number): Awaitable<ReadonlyArray<Run>>
+  /** Distinct `dueAt` of scheduled and retrying runs, above `from` and up to `until`, ascending. */
+  dueTimes(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
+  /** Those of a state, a job, a chain, where asked for, with an id below `before`, the highest id first. */
+  list(filter: RunFilter & { readonly before: string }): Awaitable<ReadonlyArray<Run>>
+  /** What `addCounts` has summed up, in any order. */
+  counts(): Awaitable<ReadonlyArray<RunCount>>
+  /** In the order in which they were added. */
+  attempts(runId: string): Awaitable<ReadonlyArray<Attempt>>
+  /** Letters that nothing has replayed, of a job or of all, with an id below `before`, the highest id first. */
+  letters(filter: {
+    readonly job: string | null
+    readonly before: string
+    readonly limit: number
+  }): Awaitable<ReadonlyArray<DeadLetter>>
+}
+
+/** Flow runs as a planner of time looks for them. */
+export interface FlowReads {
+  /** Distinct deadlines of flow runs, above `from` and up to `until`, ascending. */
+  deadlines(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
+}
+
+/** A schedule with all that is stored of it. */
+export interface ScheduleStored extends ScheduleKept {
+  readonly pausedNote: string | null
+  readonly resumedAt: number | null
+  readonly createdAt: number
+  readonly lastRunId: string | null
+  readonly runCount: number
+}
+
+/** What a schedule needs to know of its last run. */
+export interface LastRun {
+  readonly state: RunState
+  readonly endedAt: number | null
+  /** Whether it has a letter that nothing has replayed. */
+  readonly hasOpenLetter: boolean
+}
+
+/** A schedule with its last run; `null` when it has none, or none that is there. */
+export interface ScheduleDue extends ScheduleStored {
+  readonly lastRun: LastRun | null
+}
+
+/** Schedules as planners and people look for them. */
+export interface ScheduleReads {
+  /** In any order. */
+  all(): Awaitable<ReadonlyArray<ScheduleStored>>
+  /** Those that are not paused and whose `nextAt` is at or before now, by `nextAt`, then id. */
+  due(now: number, limit: number): Awaitable<ReadonlyArray<ScheduleDue>>
+  /** Those that are not paused and have a `waitsUntil` but no `nextAt`, and whose last run `isOver`; in any order. */
+  waiting(limit: number): Awaitable<ReadonlyArray<ScheduleDue>>
+  /** The earliest `nextAt` of those that are not paused. */
+  nextAt(): Awaitable<number | null>
+  /** Rows that begin before `before`, of one schedule or of all, the latest first. */
+  occurrences(filter: {
+    readonly scheduleId: string | null
+    readonly before: number
+    readonly limit: number
+  }): Awaitable<ReadonlyArray<Occurrence>>
+}
+
+/** Calendars by their names. */
+export interface CalendarTable {
+  /** Each replaces the one of its name. */
+  put(rows: ReadonlyArray<CalendarRow>): Awaitable<void>
+  /** In any order. */
+  all(): Awaitable<ReadonlyArray<CalendarRow>>
+  remove(names: ReadonlyArray<string>): Awaitable<void>
+}
+
+/** Nodes by their ids. Those without a lease that carry nothing go by `RunTable.forgetNodes`. */
+export interface NodeTable {
+  /** Replaces the one of its id. */
+  put(node: NodeRow): Awaitable<void>
+  /** Answers whether it is there. */
+  extend(id: string, expiresAt: number): Awaitable<boolean>
+  remove(id: string): Awaitable<void>
+  /** In any order. */
+  all(): Awaitable<ReadonlyArray<NodeRow>>
+}
+
+const triggerOf = (text: string): Trigger => JSON.parse(text) as Trigger
+
+/** Whether a dead run counts as alive, since its schedule waits until somebody has dealt with its letter. */
+const isHeld = ({ trigger }: Pick<ScheduleKept, "trigger">, { state, hasOpenLetter }: LastRun): boolean =>
+  state === "dead" && hasOpenLetter && triggerOf(trigger).holdOnFailure === true
+
+/** Whether what waits for the last run of a schedule need not wait any more. */
+export const isOver = (schedule: Pick<ScheduleKept, "trigger">, lastRun: LastRun | null): boolean =>
+  lastRun === null || (isFinal(lastRun.state) && !isHeld(schedule, lastRun))
+
+/** A schedule as the port shows it. */
+export const scheduleRow = ({
+  triggerId: _triggerId,
+  trigger,
+  overlap,
+  catchUp,
+  ...row
+}: ScheduleStored): ScheduleRow => ({
+  ...row,
+  trigger: triggerOf(trigger),
+  overlap: overlap as ScheduleRow["overlap"],
+  ...(catchUp === null ? {} : { catchUp: JSON.parse(catchUp) as NonNullable<ScheduleRow["catchUp"]> }),
+})
+
+/** A due schedule as the port shows it. */
+export const dueSchedule = ({ lastRun, ...schedule }: ScheduleDue): DueSchedule => ({
+  ...scheduleRow(schedule),
+  lastRunAlive: !isOver(schedule, lastRun),
+  lastRunEndedAt: lastRun !== null && isOver(schedule, lastRun) ? lastRun.endedAt : null,
+})

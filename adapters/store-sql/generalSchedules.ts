@@ -1,0 +1,91 @@
+// The general way of the operations on schedules, calendars and nodes that each database of this folder has statements
+// of its own for.
+import type { DueSchedule, ScheduleRow } from "../../core/domain/Schedule.ts"
+import type { NodeStoreDriver, ScheduleStoreDriver, StoreCapabilities } from "../../core/ports/StoreDriver.ts"
+import { batchMax, checkBatch, checkFires, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
+import { fireOne } from "./fire.ts"
+import type { RunGeneral } from "./GeneralStore.ts"
+import { nothing, type Sql, wait } from "./Sql.ts"
+import { dueSchedule, scheduleRow, type StoreTables } from "./StoreTables.ts"
+
+/** The operations that `makeOperations` leaves to the database. */
+type General = NodeStoreDriver &
+  Pick<
+    ScheduleStoreDriver,
+    | "schedules"
+    | "dueSchedules"
+    | "nextScheduleAt"
+    | "fire"
+    | "occurrences"
+    | "putCalendars"
+    | "calendars"
+    | "deleteCalendars"
+  >
+
+const repeatable = { repeatable: true }
+
+const ascending = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string | number): ReadonlyArray<A> =>
+  [...rows].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : 0))
+
+/** Makes them; a store that is not `shared` serves the node that joined last. */
+export const generalSchedules = (
+  run: RunGeneral,
+  { shared }: Pick<StoreCapabilities, "shared">,
+): General => ({
+  schedules: () => run((_, tables) => schedules(tables), repeatable),
+  dueSchedules: (limit) => {
+    checkLimit(limit, batchMax)
+    return run((_, tables) => dueSchedules(tables, limit), repeatable)
+  },
+  nextScheduleAt: () => run((_, tables) => wait(tables.schedules.nextAt()), repeatable),
+  fire: (fires) => {
+    checkFires(fires)
+    return run(function* (work) {
+      const answers: Array<"fired" | "conflict"> = []
+      for (const fire of fires) answers.push(yield* fireOne(work, fire))
+      return answers
+    })
+  },
+  occurrences: ({ scheduleId = null, before = Number.MAX_SAFE_INTEGER, limit }) => {
+    checkLimit(limit, pageMax)
+    const filter = { scheduleId, before, limit }
+    return run((_, tables) => wait(tables.schedules.occurrences(filter)), repeatable)
+  },
+  putCalendars: (rows) => {
+    checkBatch("calendars", rows)
+    return run((_, { calendars }) => (rows.length === 0 ? nothing : wait(calendars.put(rows))))
+  },
+  calendars: () =>
+    run(function* (_, { calendars }) {
+      return ascending(yield* wait(calendars.all()), ({ name }) => name)
+    }, repeatable),
+  deleteCalendars: (names) => {
+    checkBatch("names", names)
+    return run((_, { calendars }) => (names.length === 0 ? nothing : wait(calendars.remove(names))))
+  },
+  join: ({ id, host, pid, runtime }, leaseMillis) =>
+    run(function* (_, { nodes, now }) {
+      if (!shared) for (const other of yield* wait(nodes.all())) yield* wait(nodes.remove(other.id))
+      const node = { id, startedAt: now(), host, pid, runtime, expiresAt: now() + leaseMillis }
+      yield* wait(nodes.put(node))
+      return node
+    }),
+  renew: (id, leaseMillis) =>
+    run((_, { nodes, now }) => wait(nodes.extend(id, now() + leaseMillis)), repeatable),
+  leave: (id) => run((_, { nodes }) => wait(nodes.remove(id))),
+  nodes: () =>
+    run(function* (_, { nodes }) {
+      return ascending(yield* wait(nodes.all()), ({ startedAt }) => startedAt)
+    }, repeatable),
+})
+
+function* schedules(tables: StoreTables): Sql<ReadonlyArray<ScheduleRow>> {
+  return ascending(yield* wait(tables.schedules.all()), ({ id }) => id).map(scheduleRow)
+}
+
+function* dueSchedules(tables: StoreTables, limit: number): Sql<ReadonlyArray<DueSchedule>> {
+  const ready = yield* wait(tables.schedules.waiting(limit))
+  const come =
+    ready.length < limit ? yield* wait(tables.schedules.due(tables.now(), limit - ready.length)) : []
+  return [...ready, ...come].map(dueSchedule)
+}

@@ -1,0 +1,18 @@
+// The acknowledgement of starts, which from then on uses up the attempt.
+import * as Transition from "../../core/domain/Transition.ts"
+import type { Held } from "../../core/ports/StoreDriver.ts"
+import type { Sql } from "./Sql.ts"
+import type { Work } from "./Work.ts"
+
+/** Acknowledges starts; answers which tokens still hold. */
+export function* startRuns(work: Work, held: ReadonlyArray<Held>): Sql<ReadonlyArray<boolean>> {
+  const answers: Array<boolean> = []
+  for (const { id, token } of held) {
+    const found = yield* work.find(id)
+    const after = found && Transition.startAcknowledged(found.run, token)
+    if (found && after && !found.run.startAcknowledged)
+      yield* work.save(found.run, after, found.settledToken, null)
+    answers.push(!!after)
+  }
+  return answers
+}
