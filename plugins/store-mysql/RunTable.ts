@@ -1,6 +1,6 @@
 // Runs of MySQL and what hangs on them, as the shared logic asks for them within a transaction. What is read to be changed
 // is locked: first the chains that it belongs to, then the rows themselves, in the order of their ids.
-import { decodeRun, type Row, type RunRow, type RunState, type RunTable } from "uhrwerk/sql"
+import { decodeRun, type Row, type Run, type RunRow, type RunState, type RunTable } from "uhrwerk/sql"
 import type { Queryable, Value } from "./Connection.ts"
 import { addCounts } from "./counts.ts"
 import { isDuplicate } from "./failures.ts"
@@ -26,20 +26,7 @@ export const runTable = (queryable: Queryable, clock: TransactionClock): RunTabl
   },
   find: (ids) => findRuns(queryable, ids),
   read: async (ids) => (await readRuns(queryable, ids)).map(decodeRow),
-  insert: async (run) => {
-    // A statement that fails over a duplicate is taken back alone; the transaction goes on.
-    if ((await queryable.read("select 1 from runs where id = ?", [run.id])).length > 0) return false
-    try {
-      await takeKeys(queryable, [run])
-      await storeRuns(queryable, [run])
-      return true
-    } catch (error) {
-      if (!isDuplicate(error)) throw error
-      // Whoever stored the same id meanwhile did not need the key that was taken for it here.
-      if (run.key !== null) await freeKeysOfNone(queryable, run.id)
-      return false
-    }
-  },
+  insert: (run) => insertRun(queryable, run),
   insertNew: async (runs) => {
     const there = new Set(
       idsOf(await queryable.read("select id from runs where id in (?)", [runs.map(({ id }) => id)])),
@@ -148,6 +135,27 @@ export const runTable = (queryable: Queryable, clock: TransactionClock): RunTabl
   prunable: (before, limit) => prunable(queryable, before, limit),
   forget: (ids) => forget(queryable, ids),
 })
+
+// A statement that fails over a duplicate is taken back alone; the transaction goes on.
+const insertRun = async (queryable: Queryable, run: Run): Promise<boolean> => {
+  if ((await queryable.read("select 1 from runs where id = ?", [run.id])).length > 0) return false
+  if (!(await unlessThere(takeKeys(queryable, [run])))) return false
+  if (await unlessThere(storeRuns(queryable, [run]))) return true
+  // Whoever stored the same id meanwhile did not need the key that was taken for it here.
+  if (run.key !== null)
+    await queryable.change("delete from `keys` where job = ? and `key` = ?", [run.job, run.key])
+  return false
+}
+
+const unlessThere = async (storing: Promise<void>): Promise<boolean> => {
+  try {
+    await storing
+    return true
+  } catch (error) {
+    if (!isDuplicate(error)) throw error
+    return false
+  }
+}
 
 const findRuns = async (queryable: Queryable, ids: ReadonlyArray<string>): Promise<ReadonlyArray<RunRow>> => {
   const found: Array<RunRow> = []
@@ -258,12 +266,6 @@ const orphans = async (
   const alive = new Set(idsOf(await queryable.read("select id from nodes where expires_at > ?", [now])))
   return held.filter((row) => !alive.has(row["node"] as string)).map((row) => row["id"] as string)
 }
-
-const freeKeysOfNone = async (queryable: Queryable, id: string): Promise<void> =>
-  void (await queryable.change(
-    "delete k from `keys` as k force index (keys_run) where k.run_id = ? and not exists (select 1 from live as l where l.id = ?)",
-    [id, id],
-  ))
 
 const decodeRow = (row: Row): RunRow => ({
   run: decodeRun(row),

@@ -5,6 +5,7 @@ import { refusal, type Row } from "uhrwerk/sql"
 import type { Changed, Connection, Queryable, Values } from "./Connection.ts"
 import { isLast, isOfServer, isTransient, lost, marked, neverSent } from "./failures.ts"
 import { Pool, type Pooled } from "./Pool.ts"
+import { Statements } from "./Statements.ts"
 import type { Target } from "./target.ts"
 
 /** How to reach a server; times in milliseconds. */
@@ -213,10 +214,13 @@ export const connect = (
   const transaction = <A>(body: (transaction: Queryable) => Promise<A>): Promise<A> =>
     pool.use(async (link) => {
       await link.send("start transaction")
+      const statements = new Statements(link)
       let value: A
       try {
-        value = await body(link)
+        value = await body(statements)
+        await statements.finish()
       } catch (error) {
+        await statements.end()
         // Also after a wait for a lock, which takes back the statement alone.
         if (link.isAlive) await link.send("rollback").catch(() => link.destroy())
         throw marked(error)

@@ -18,10 +18,7 @@ import {
   type Settled,
   type Settlement,
   settleOne,
-  type Sql,
-  storeRun,
-  wait,
-  type Work,
+  storeRuns,
 } from "uhrwerk/sql"
 import { look, makeReady, start, take } from "./claim.ts"
 import { enqueueAlone } from "./enqueue.ts"
@@ -35,14 +32,6 @@ const mendMax = 20
 
 /** The part of a store that moves runs from new to ended, and schedules forward. */
 export const makeHot = ({ connection, given, transaction, run, fold }: Session) => {
-  function* storeAll(work: Work, runs: ReadonlyArray<NewRun>): Sql<ReadonlyArray<Enqueued>> {
-    const needs = [...new Set(runs.flatMap((each) => each.needs))]
-    if (needs.length > 0) yield* wait(work.tables.runs.lock(needs))
-    const answers: Array<Enqueued> = []
-    for (const each of runs) answers.push(yield* storeRun(work, each))
-    return answers
-  }
-
   const fireAll = (fires: ReadonlyArray<Fire>, together: ReadonlySet<Fire>) =>
     transaction(async (work, queryable) => {
       const done = await fireTogether(queryable, [...together], given())
@@ -55,7 +44,7 @@ export const makeHot = ({ connection, given, transaction, run, fold }: Session) 
   return {
     enqueue: async (runs: ReadonlyArray<NewRun>): Promise<ReadonlyArray<Enqueued>> => {
       checkBatch("runs", runs)
-      if (runs.some(({ needs }) => needs.length > 0)) return run((work) => storeAll(work, runs))
+      if (runs.some(({ needs }) => needs.length > 0)) return run((work) => storeRuns(work, runs))
       const answers = await enqueueAlone(connection, runs, given())
       fold()
       return answers

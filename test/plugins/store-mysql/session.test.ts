@@ -101,13 +101,22 @@ describe.skipIf(missing !== null)(`a session${missing === null ? "" : ` (${missi
         await change(first)
         if (++tries === 2) met.resolve()
         await met.promise
-        await change(second)
+        // Sent together, as the shared logic does; and one that has more to send than the transaction lives to see.
+        const count = async () => {
+          for (let part = 0; part < 3; part++)
+            await queryable.change("insert into run_counts (job, state, count) values ('met', 'ready', 1)")
+        }
+        await Promise.all([change(second), count()])
       })
     await Promise.all([both("a", "b"), both("b", "a")])
     expect(tries).toBe(3)
     expect(await connection.read("select definition from calendars")).toEqual([
       { definition: "xx" },
       { definition: "xx" },
+    ])
+    // Nothing of the one that was taken back.
+    expect((await store.counts()).filter(({ job }) => job === "met")).toEqual([
+      { job: "met", state: "ready", count: 6 },
     ])
     await empty(connection)
   })
