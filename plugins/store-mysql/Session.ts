@@ -3,6 +3,7 @@
 import { Definitions, runAsync, type RunWork, Work } from "uhrwerk/sql"
 import type { Connection, Queryable } from "./Connection.ts"
 import { makeFolding } from "./counts.ts"
+import { isDuplicate } from "./failures.ts"
 import { flowTable } from "./FlowTable.ts"
 import { runTable } from "./RunTable.ts"
 import { scheduleTable } from "./ScheduleTable.ts"
@@ -15,6 +16,9 @@ export interface TransactionClock {
   now: number
 }
 
+// How often a transaction is tried that finds others' rows in its way.
+const tryMax = 5
+
 /** An open store, as its operations use it. */
 export type Session = ReturnType<typeof openSession>
 
@@ -25,8 +29,20 @@ export const openSession = (connection: Connection, now: (() => number) | undefi
   /** `null`: the server's clock counts. */
   const given = (): Given => now?.() ?? null
 
-  /** Runs `body`, which may use statements of its own beside the work, in one transaction, and again after a deadlock. */
+  /**
+   * Runs `body`, which may use statements of its own beside the work, in one transaction. It runs again after a deadlock,
+   * and when somebody else was faster to store a row that was not there when it looked: then it is.
+   */
   const transaction = async <A>(body: (work: Work, queryable: Queryable) => Promise<A>): Promise<A> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await transactionOnce(body)
+      } catch (error) {
+        if (!isDuplicate(error) || attempt === tryMax) throw error
+      }
+    }
+  }
+  const transactionOnce = async <A>(body: (work: Work, queryable: Queryable) => Promise<A>): Promise<A> => {
     const answer = await connection.transaction(async (queryable) => {
       const clock: TransactionClock = { given: given(), now: await nowOf(queryable, given()) }
       const work = new Work(

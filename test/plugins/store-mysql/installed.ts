@@ -4,15 +4,15 @@ import { cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { root } from "../../chaos/children.ts"
 
-/** Lays the packages out in a folder; answers how a file in it imports the plugin. */
-export const install = (folder: string): string => {
+/** Lays the packages out in a folder. */
+export const install = (folder: string): void => {
   const modules = join(folder, "node_modules")
   mkdirSync(modules)
   symlinkSync(root, join(modules, "uhrwerk"), "dir")
   for (const name of ["effect", "mysql2"])
     symlinkSync(join(root, "node_modules", name), join(modules, name), "dir")
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "application", type: "module" }))
-  // Beside `node_modules`, and not in it: a runtime may refuse to strip types there.
+  // Beside `node_modules`, and linked from there, as npm does with a folder: within, a runtime may refuse to strip types.
   cpSync(join(root, "plugins/store-mysql"), join(folder, "store-mysql"), { recursive: true })
-  return "./store-mysql/mod.ts"
+  symlinkSync(join(folder, "store-mysql"), join(modules, "uhrwerk-store-mysql"), "dir")
 }

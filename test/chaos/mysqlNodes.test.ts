@@ -3,17 +3,17 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
-import { newRun } from "../../../core/contract/Fixtures.ts"
-import { makeIds } from "../../../core/domain/Ids.ts"
-import { mysqlDriver } from "../../../plugins/store-mysql/mod.ts"
-import { eventually, inFolder, pause, root, runtimes } from "../../chaos/children.ts"
-import { install } from "./installed.ts"
-import { databaseName, dropDatabases, missing, url } from "./server.ts"
+import { newRun } from "../../core/contract/Fixtures.ts"
+import { makeIds } from "../../core/domain/Ids.ts"
+import { mysqlDriver } from "../../plugins/store-mysql/mod.ts"
+import { eventually, inFolder, pause, root, runtimes } from "./children.ts"
+import { install } from "../plugins/store-mysql/installed.ts"
+import { databaseName, dropDatabases, missing, url } from "../plugins/store-mysql/server.ts"
 
-const config = (folder: string, plugin: string, database: string): string => `
+const config = (folder: string, database: string): string => `
 import { appendFileSync } from "node:fs"
 import { defineConfig, every, job } from "uhrwerk"
-import { layerMysql } from ${JSON.stringify(plugin)}
+import { layerMysql } from "uhrwerk-store-mysql"
 const did = (job, ctx) => appendFileSync(${JSON.stringify(folder)} + "/did.txt", [process.pid, job, ctx.run.id].join(" ") + "\\n")
 const sleep = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 export default defineConfig({
@@ -36,7 +36,8 @@ test.skipIf(missing !== null)(
     inFolder(async (folder, start) => {
       const database = databaseName()
       const path = join(folder, "uhrwerk.config.mjs")
-      writeFileSync(path, config(folder, install(folder), database))
+      install(folder)
+      writeFileSync(path, config(folder, database))
       const nodes = runtimes.map((runtime) => start(runtime, [join(root, "apps/cli/main.ts"), "serve", path]))
       const [first, ...others] = nodes
       for (const node of nodes) await node.until(/storage mysql/)
