@@ -110,7 +110,7 @@ describe.skipIf(missing !== null)(
           newSchedule(`saved ${round} ${n}`, { cursor: 0, nextAt: null }),
         )
         await Promise.all(
-          Array.from({ length: 8 }, (_, index) =>
+          Array.from({ length: 8 }, async (_, index) =>
             nodeOf(index).putSchedules(index % 2 === 0 ? schedules : schedules.toReversed()),
           ),
         )
