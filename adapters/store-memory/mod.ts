@@ -31,7 +31,7 @@ export const memoryDriver = (options: {
     capabilities: { name: "memory", durable: false, shared: true },
     now,
     close: () => undefined,
-    ...makeRuns(runs, now),
+    ...makeRuns(runs, nodes, now),
     ...makeUpkeep(runs, schedules, nodes, now),
     ...makeFlows(runs, now),
     ...makeListing(runs),

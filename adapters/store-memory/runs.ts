@@ -9,10 +9,11 @@ import type { Plan } from "./FlowRun.ts"
 import { expand } from "./flows.ts"
 import type { Heap } from "./Heap.ts"
 import { batchMax, checkBatch, checkLimit, windowMax } from "../../core/ports/StoreLimits.ts"
+import type { NodeTable } from "./nodes.ts"
 import type { Entry, RunTable } from "./RunTable.ts"
 
 /** The operations that carry a run forward. */
-export const makeRuns = (table: RunTable, clock: () => number) => ({
+export const makeRuns = (table: RunTable, nodes: NodeTable, clock: () => number) => ({
   enqueue: (runs: ReadonlyArray<NewRun>): ReadonlyArray<Enqueued> => {
     checkBatch("runs", runs)
     return enqueueAll(table, runs, clock())
@@ -22,7 +23,7 @@ export const makeRuns = (table: RunTable, clock: () => number) => ({
     checkLimit(wish.limit, batchMax)
     const now = clock()
     promoteDue(table, now, Number.POSITIVE_INFINITY)
-    return take(table, wish, now)
+    return nodes.isAlive(wish.node, now) ? take(table, wish, now) : []
   },
 
   started: (runs: ReadonlyArray<Held>): ReadonlyArray<boolean> => {

@@ -110,6 +110,7 @@ export interface CalendarTable {
 export interface NodeTable {
   /** Replaces the one of its id. */
   put(node: NodeRow): Awaitable<void>
+  find(id: string): Awaitable<NodeRow | undefined>
   /** Answers whether it is there. */
   extend(id: string, expiresAt: number): Awaitable<boolean>
   remove(id: string): Awaitable<void>

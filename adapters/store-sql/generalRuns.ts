@@ -87,10 +87,13 @@ export const generalRuns = (run: RunGeneral): General => ({
   },
 })
 
-function* claim(work: Work, { runs }: StoreTables, wish: Claim): Sql<ReadonlyArray<Run>> {
+function* claim(work: Work, { runs, nodes }: StoreTables, wish: Claim): Sql<ReadonlyArray<Run>> {
   yield* promoteAll(work, batchMax)
   const { node, queues, jobs, limit, acknowledged, expanding = [] } = wish
   const now = work.now()
+  // A claim may be on its way for longer than the lease of its node.
+  const lease = yield* wait(nodes.find(node))
+  if (lease === undefined || lease.expiresAt <= now) return []
   const neverTheStart = new Set(expanding)
   const claimed: Array<Run> = []
   for (const { run, settledToken } of yield* wait(runs.ready({ queues, jobs, now, limit }))) {

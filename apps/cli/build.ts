@@ -1,11 +1,13 @@
-// Builds what npm gets: `dist/` with JavaScript, declarations and a manifest of its own. Runtimes refuse
-// TypeScript inside node_modules, so the entries that point at sources here point at JavaScript there.
+// Builds what npm gets, into `dist/` or the folder that is given: JavaScript, declarations and a manifest of its own.
+// Runtimes refuse TypeScript inside node_modules, so the entries that point at sources here point at JavaScript there.
 import { execFileSync } from "node:child_process"
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = new URL("../../", import.meta.url)
 const at = (path: string): string => fileURLToPath(new URL(path, root))
+const out = resolve(process.argv[2] ?? at("dist"))
 
 type Manifest = {
   readonly exports: Readonly<Record<string, string>>
@@ -21,14 +23,16 @@ const entry = (source: string): string | { types: string; default: string } =>
 
 const kept = ["name", "version", "description", "license", "type", "engines", "bin", "dependencies"]
 
-rmSync(at("dist"), { recursive: true, force: true })
-execFileSync(at("node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: at("."), stdio: "inherit" })
+rmSync(out, { recursive: true, force: true })
+execFileSync(at("node_modules/.bin/tsc"), ["-p", "tsconfig.build.json", "--outDir", out], {
+  cwd: at("."),
+  stdio: "inherit",
+})
 
 // The launcher is JavaScript in the repository too; there it starts the source, here what was built of it.
 const launcher = "apps/cli/bin.js"
-writeFileSync(at(`dist/${launcher}`), readFileSync(at(launcher), "utf8").replace("./main.ts", "./main.js"))
-for (const file of ["LICENSE", "README.md"])
-  if (existsSync(at(file))) copyFileSync(at(file), at(`dist/${file}`))
+writeFileSync(join(out, launcher), readFileSync(at(launcher), "utf8").replace("./main.ts", "./main.js"))
+for (const file of ["LICENSE", "README.md"]) if (existsSync(at(file))) copyFileSync(at(file), join(out, file))
 
 const published = {
   ...Object.fromEntries(kept.map((field) => [field, manifest[field]])),
@@ -38,4 +42,4 @@ const published = {
     Object.entries(manifest.exports).map(([name, source]) => [name, entry(source)]),
   ),
 }
-writeFileSync(at("dist/package.json"), `${JSON.stringify(published, null, 2)}\n`)
+writeFileSync(join(out, "package.json"), `${JSON.stringify(published, null, 2)}\n`)

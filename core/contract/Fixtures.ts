@@ -48,24 +48,33 @@ export const enqueue = (
     return yield* (yield* RunStore).enqueue(runs)
   })
 
-/** Node "n1" claims runs of job "report" in queue "default", started at once, unless told otherwise. */
-export const claim = (fields: Partial<Claim> = {}): Effect.Effect<ReadonlyArray<Run>, StoreError, RunStore> =>
+/** What node "n1" claims: runs of job "report" in queue "default", started at once, unless told otherwise. */
+export const wishOf = (fields: Partial<Claim> = {}): Claim => ({
+  node: "n1",
+  queues: ["default"],
+  jobs: ["report"],
+  limit: 10,
+  acknowledged: true,
+  ...fields,
+})
+
+const dayMillis = 86_400_000
+
+/** Claims, as `wishOf` says. A node that is not there joins before, with a lease of a day. */
+export const claim = (
+  fields: Partial<Claim> = {},
+): Effect.Effect<ReadonlyArray<Run>, StoreError, RunStore | NodeStore> =>
   Effect.gen(function* () {
-    const store = yield* RunStore
-    return yield* store.claim({
-      node: "n1",
-      queues: ["default"],
-      jobs: ["report"],
-      limit: 10,
-      acknowledged: true,
-      ...fields,
-    })
+    const wish = wishOf(fields)
+    const known = yield* (yield* NodeStore).nodes()
+    if (!known.some(({ id }) => id === wish.node)) yield* join(wish.node, dayMillis)
+    return yield* (yield* RunStore).claim(wish)
   })
 
 /** Claims exactly one run. */
 export const claimOne = (
   fields: Partial<Claim> = {},
-): Effect.Effect<Run, StoreError | ContractViolation, RunStore> =>
+): Effect.Effect<Run, StoreError | ContractViolation, RunStore | NodeStore> =>
   Effect.gen(function* () {
     const [run] = yield* claim({ limit: 1, ...fields })
     return run ?? (yield* new ContractViolation({ what: "claim", expected: "one run", actual: "none" }))

@@ -3,6 +3,7 @@ import type { Case } from "./Case.ts"
 import { cancelCases } from "./RunStoreContract/cancel.ts"
 import { carriedCases } from "./RunStoreContract/carried.ts"
 import { claimCases } from "./RunStoreContract/claim.ts"
+import { claimLeaseCases } from "./RunStoreContract/claimLease.ts"
 import { deadLetterCases } from "./RunStoreContract/deadLetters.ts"
 import { dependentCases } from "./RunStoreContract/dependents.ts"
 import { enqueueCases } from "./RunStoreContract/enqueue.ts"
@@ -21,6 +22,7 @@ export const runStoreContract: ReadonlyArray<Case> = [
   ...textCases,
   ...promoteCases,
   ...claimCases,
+  ...claimLeaseCases,
   ...carriedCases,
   ...settleCases,
   ...settleRepeatedCases,

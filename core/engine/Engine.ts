@@ -158,9 +158,14 @@ const makeEngine = (
     yield* makeReclaimer({
       node: membership.id,
       everyMillis: Math.max(config.leaseMillis / 4, config.pollMillis),
+      leaseMillis: config.leaseMillis,
       retentionMillis: config.retentionMillis,
       events,
-      wake: dispatcher.wake,
+      wake: () => {
+        dispatcher.wake()
+        // This node may have no slot for them, and the others would find them with their next poll only.
+        notifier.publish({ kind: "runs", dueAt: 0 })
+      },
       onTrouble,
     })
     const enqueue = yield* makeEnqueue({ book: config.book, ids })

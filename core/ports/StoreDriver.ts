@@ -89,7 +89,10 @@ export interface Replayed {
 export interface RunStoreDriver {
   /** Stores runs; a run whose id or (job, key) is there already is not stored again. In order: needs first. */
   enqueue(runs: ReadonlyArray<NewRun>): Awaitable<ReadonlyArray<Enqueued>>
-  /** Promotes what is due, then gives ready runs to the node: by priority, then due time, then age. */
+  /**
+   * Promotes what is due, then gives ready runs to the node: by priority, then due time, then age. A node whose lease has
+   * ended, or that never joined, gets none: what it took would be taken back at once, with an attempt lost.
+   */
   claim(claim: Claim): Awaitable<ReadonlyArray<Run>>
   /** Acknowledges starts; answers which tokens still hold. */
   started(runs: ReadonlyArray<Held>): Awaitable<ReadonlyArray<boolean>>

@@ -1,18 +1,15 @@
 // The database: tables of rows by their keys, and transactions that are whole or were never there. This file is what
-// you throw away first; in its place comes your database's client.
+// you replace first, by your database's client.
 
-// Takes back one change.
-type Undo = () => void
-
-/** One table. Rows are never changed in place: a change puts a new row in place of the old one. */
+/** One table. Rows are never changed in place: a change puts a new row where the old one was. */
 export class Table<Row> {
   private readonly rows = new Map<string, Row>()
   private readonly keyOf: (row: Row) => string
-  private readonly undo: Array<Undo>
+  private readonly before: (takeBack: () => void) => void
 
-  constructor(keyOf: (row: Row) => string, undo: Array<Undo>) {
+  constructor(keyOf: (row: Row) => string, before: (takeBack: () => void) => void) {
     this.keyOf = keyOf
-    this.undo = undo
+    this.before = before
   }
 
   get(key: string): Row | undefined {
@@ -21,29 +18,29 @@ export class Table<Row> {
 
   /** The rows of these keys, without those that are not there. */
   some(keys: ReadonlyArray<string>): Array<Row> {
-    return keys.flatMap((key) => this.rows.get(key) ?? [])
+    return keys.flatMap((key) => this.get(key) ?? [])
   }
 
-  /** Rows that are so. This goes through all of them: where a comment names an index, yours does not. */
+  /** The rows that are so. It looks at all of them; where a comment names an index, yours need not. */
   where(isSo: (row: Row) => boolean): Array<Row> {
     return [...this.rows.values()].filter(isSo)
   }
 
   put(row: Row): void {
-    this.change(this.keyOf(row), row)
+    this.set(this.keyOf(row), row)
   }
 
   remove(key: string): void {
-    this.change(key, undefined)
-  }
-
-  private change(key: string, row: Row | undefined): void {
-    const before = this.rows.get(key)
-    this.undo.push(() => this.set(key, before))
-    this.set(key, row)
+    this.set(key, undefined)
   }
 
   private set(key: string, row: Row | undefined): void {
+    const old = this.rows.get(key)
+    this.before(() => this.write(key, old))
+    this.write(key, row)
+  }
+
+  private write(key: string, row: Row | undefined): void {
     if (row === undefined) this.rows.delete(key)
     else this.rows.set(key, row)
   }
@@ -51,27 +48,33 @@ export class Table<Row> {
 
 /** Tables that change together. */
 export class Database {
-  private readonly undo: Array<Undo> = []
+  // How to take back what the transaction that is under way has done; `undefined` while there is none.
+  private undo: Array<() => void> | undefined
   private lastId = 0
 
-  table<Row>(keyOf: (row: Row) => string): Table<Row> {
-    return new Table(keyOf, this.undo)
+  table<Row>(name: string, keyOf: (row: Row) => string): Table<Row> {
+    return new Table(keyOf, (takeBack) => {
+      if (this.undo === undefined) throw new Error(`Table "${name}" was changed outside a transaction`)
+      this.undo.push(takeBack)
+    })
   }
 
-  /** A number that no row has. One that a transaction took is not given again, also when that was taken back. */
+  /** A number that no row has, higher than those before. */
   nextId(): number {
     return ++this.lastId
   }
 
   /** All that `body` changes stays, or nothing of it when it throws. It never waits, so nobody comes between. */
   transaction<A>(body: () => A): A {
+    const undo: Array<() => void> = []
+    this.undo = undo
     try {
       return body()
     } catch (error) {
-      for (const takeBack of this.undo.reverse()) takeBack()
+      for (const takeBack of undo.toReversed()) takeBack()
       throw error
     } finally {
-      this.undo.length = 0
+      this.undo = undefined
     }
   }
 }

@@ -23,7 +23,7 @@ export const capabilities = {
 /** Opens a store without any row, on the clock that is given, in epoch milliseconds. */
 export const templateDriver = ({ now }: { readonly now: () => number }): StoreDriver => {
   const database = new Database()
-  const rows = makeRows(database)
+  const rows = database.transaction(() => makeRows(database))
   const tables = {
     now,
     runs: makeRuns(database, rows),

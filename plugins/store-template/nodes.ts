@@ -5,6 +5,7 @@ import type { Rows } from "./rows.ts"
 /** Makes the table of an open database. */
 export const makeNodes = ({ nodes }: Rows): NodeTable => ({
   put: (node) => nodes.put(node),
+  find: (id) => nodes.get(id),
   extend: (id, expiresAt) => {
     const there = nodes.some([id])
     there.forEach((node) => nodes.put({ ...node, expiresAt }))

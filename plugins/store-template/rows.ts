@@ -64,19 +64,19 @@ export const pair = (first: string | number, second: string | number): string =>
 
 /** Makes all tables, empty. */
 export const makeRows = (database: Database) => ({
-  runs: database.table<RunRow>(({ run }) => run.id),
-  dependents: database.table<Dependent>(({ needId, runId }) => pair(needId, runId)),
-  attempts: database.table<AttemptStored>(({ seq }) => String(seq)),
-  letters: database.table<DeadLetter>(({ runId }) => runId),
-  counts: database.table<CountChange>(({ job, state }) => pair(job, state)),
-  expansions: database.table<ExpansionStored>(({ id }) => String(id)),
-  steps: database.table<StepStored>(({ id, step }) => pair(id, step)),
-  definitions: database.table<DefinitionStored>(({ id }) => String(id)),
-  schedules: database.table<ScheduleStored>(({ id }) => id),
-  triggers: database.table<TriggerStored>(({ id }) => String(id)),
-  occurrences: database.table<OccurrenceStored>(({ seq }) => String(seq)),
-  calendars: database.table<CalendarRow>(({ name }) => name),
-  nodes: database.table<NodeRow>(({ id }) => id),
+  runs: database.table<RunRow>("runs", ({ run }) => run.id),
+  dependents: database.table<Dependent>("dependents", ({ needId, runId }) => pair(needId, runId)),
+  attempts: database.table<AttemptStored>("attempts", ({ seq }) => String(seq)),
+  letters: database.table<DeadLetter>("letters", ({ runId }) => runId),
+  counts: database.table<CountChange>("counts", ({ job, state }) => pair(job, state)),
+  expansions: database.table<ExpansionStored>("expansions", ({ id }) => String(id)),
+  steps: database.table<StepStored>("steps", ({ id, step }) => pair(id, step)),
+  definitions: database.table<DefinitionStored>("definitions", ({ id }) => String(id)),
+  schedules: database.table<ScheduleStored>("schedules", ({ id }) => id),
+  triggers: database.table<TriggerStored>("triggers", ({ id }) => String(id)),
+  occurrences: database.table<OccurrenceStored>("occurrences", ({ seq }) => String(seq)),
+  calendars: database.table<CalendarRow>("calendars", ({ name }) => name),
+  nodes: database.table<NodeRow>("nodes", ({ id }) => id),
 })
 
 /** The tables of an open store. */

@@ -7,11 +7,15 @@ import type { EffectLine, Evidence, Mode } from "./evidence.ts"
 type Start = Extract<EffectLine, { kind: "start" }>
 
 /** All problems, each under the name of the promise that it breaks. */
-export const check = (evidence: Evidence): ReadonlyArray<string> => {
+export const check = (evidence: Evidence): ReadonlyArray<string> =>
+  checkEach(evidence).flatMap(({ name, problems }) => problems.map((problem) => `${name}: ${problem}`))
+
+/** Each promise by its name, with what breaks it. */
+export const checkEach = (
+  evidence: Evidence,
+): ReadonlyArray<{ readonly name: string; readonly problems: ReadonlyArray<string> }> => {
   const book = index(evidence)
-  return Object.entries(checks).flatMap(([name, find]) =>
-    find(evidence, book).map((problem) => `${name}: ${problem}`),
-  )
+  return Object.entries(checks).map(([name, find]) => ({ name, problems: find(evidence, book) }))
 }
 
 const index = (evidence: Evidence) => {

@@ -15,7 +15,7 @@ export type Hot<A> = { readonly mend: true } | { readonly mend: false; readonly 
 
 /** Makes the hot part of claim, promote and started. */
 export const makeClaim = (tables: Tables) => {
-  const { live, runs, runCounts, expansions } = tables
+  const { live, runs, runCounts, expansions, nodes } = tables
   const now = sql`(select now from clock)`
   // Whether a run must expire, or a flow run is over its deadline: what hangs on it must move before anything starts.
   const mend = sql`mend as materialized (select exists (select 1 from ${live}
@@ -27,18 +27,22 @@ export const makeClaim = (tables: Tables) => {
     where state in ('scheduled', 'retrying') and due_at <= ${now} and ${isCalm}
     order by due_at limit ${limit} for update skip locked)`
 
+  // A node whose lease has ended takes nothing: its claim may have been on its way for long.
+  const holdsLease = sql`(select holds from lease)`
   const take = prepare(sql`with clock as materialized (select ${clock} as now), ${mend},
+    lease as materialized (select exists (select 1 from ${nodes}
+      where id = ${at("node", "text")} and expires_at > ${now}) as holds),
     ${due(sql.raw(String(promoteMax)))},
     ready as materialized (
       select first.* from unnest(${at("queues", "text[]")}) as lane(name), lateral (
         select id, job, state, priority, due_at from ${live}
         where state = 'ready' and queue = lane.name and due_at <= ${now} and attempt < attempt_max
-          and job = any(${at("jobs", "text[]")}) and ${isCalm}
+          and job = any(${at("jobs", "text[]")}) and ${isCalm} and ${holdsLease}
         order by priority desc, due_at, id limit ${at("limit", "integer")} for update skip locked) as first),
     chosen as materialized (
       select id, job, state from (select * from ready
         union all select id, job, state, priority, due_at from due where queue = any(${at("queues", "text[]")})
-          and job = any(${at("jobs", "text[]")}) and attempt < attempt_max) as candidate
+          and job = any(${at("jobs", "text[]")}) and attempt < attempt_max and ${holdsLease}) as candidate
       order by priority desc, due_at, id limit ${at("limit", "integer")}),
     others as materialized (select id, job, state from due where id not in (select id from chosen)),
     moved as (update ${live} set state = 'ready' where id = any(array(select id from others))),

@@ -1,17 +1,18 @@
 // The operations that are hot: each tries its one statement first, and goes the general way when that says so.
 import type { NewRun, Run } from "../../../core/domain/Run.ts"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
-import type { Claim, Enqueued, Fire, Held } from "../../../core/ports/StoreDriver.ts"
+import type { Claim, Enqueued, Fire, Held, Reclaimed } from "../../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkFires, checkLimit } from "../../../core/ports/StoreLimits.ts"
 import { storeRuns } from "../enqueue.ts"
 import { fireOne } from "../fire.ts"
 import { settleOne } from "../settle.ts"
 import { runAsync } from "../Sql.ts"
-import { each, promote, promoteAll } from "../upkeep.ts"
+import { each, promote, promoteAll, reclaim } from "../upkeep.ts"
 import { makeClaim } from "./claim.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { isDuplicate } from "./failures.ts"
 import { isPlain, makeFire } from "./fire.ts"
+import { makeLeftBehind } from "./leftBehind.ts"
 import type { Session } from "./Session.ts"
 import { makeSettle, type Plain } from "./settle.ts"
 
@@ -24,6 +25,7 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
   const { claim, promote: promoteHot, started } = makeClaim(tables)
   const settleHot = makeSettle(tables)
   const fireHot = makeFire(tables)
+  const isLeftBehind = makeLeftBehind(tables)
 
   const fireAll = (fires: ReadonlyArray<Fire>, together: ReadonlySet<Fire>) =>
     transaction(async (work, queryable) => {
@@ -77,6 +79,12 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
       const hot = await promoteHot(connection, limit, given())
       fold()
       return hot.mend ? run((work) => promote(work, limit)) : hot.value
+    },
+    reclaim: async (self: string, limit: number): Promise<ReadonlyArray<Reclaimed>> => {
+      checkLimit(limit, batchMax)
+      // Nearly always there is nothing, and finding that out takes no transaction.
+      if (!(await isLeftBehind(connection, self, given()))) return []
+      return run((work) => reclaim(work, self, limit))
     },
     fire: async (fires: ReadonlyArray<Fire>): Promise<ReadonlyArray<"fired" | "conflict">> => {
       checkFires(fires)

@@ -1,5 +1,5 @@
 // Claim, start and settle: the three steps of a run's happy path, each one prepared statement a run or a batch.
-import { and, eq, sql } from "drizzle-orm"
+import { and, eq, gt, sql } from "drizzle-orm"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
 import type { Run } from "../../../core/domain/Run.ts"
 import type { Claim, Held } from "../../../core/ports/StoreDriver.ts"
@@ -11,7 +11,7 @@ import { promoteAll } from "../upkeep.ts"
 import type { Work } from "../Work.ts"
 import { decodeEnded, decodeRun } from "../rows.ts"
 import type { Session } from "./Session.ts"
-import { runs } from "./schema.ts"
+import { nodes, runs } from "./schema.ts"
 import type { Row } from "../rows.ts"
 import { at, build, prepare } from "./Statement.ts"
 import { makeWantedJobs } from "./wantedJobs.ts"
@@ -72,6 +72,13 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
         group by deadline_at order by deadline_at limit ${at("limit")}))
       order by due_at limit ${at("limit")}`,
   )
+  const lease = prepare(
+    database,
+    build
+      .select({ id: nodes.id })
+      .from(nodes)
+      .where(and(eq(nodes.id, at("node")), gt(nodes.expiresAt, at("now")))),
+  )
   const carried = prepare(
     database,
     sql`select * from runs indexed by runs_running where state = 'running' and node = ${at("node")}
@@ -97,6 +104,7 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
     return transaction(
       (work) => {
         runSync(promoteAll(work, batchMax))
+        if (lease.get({ node: wish.node, now: now() }) === undefined) return []
         const rows: Array<Row> = []
         const acknowledged = wish.acknowledged ? 1 : 0
         for (const [queue, limit] of shares(wish))

@@ -7,7 +7,7 @@ import type { Claim } from "../../ports/StoreDriver.ts"
 import { type Case, ContractClock } from "../Case.ts"
 import type { Fault } from "../Faults.ts"
 import { withFaults } from "../Faults.ts"
-import { claim, enqueue, failing, join, newRun, runId, success } from "../Fixtures.ts"
+import { enqueue, failing, join, newRun, runId, success, wishOf } from "../Fixtures.ts"
 import { expanding, flowOf, step } from "../FlowStoreContract/fixtures.ts"
 import { fireAt, newSchedule, put, rowOf } from "../ScheduleStoreContract/fixtures.ts"
 import { inTwin } from "./fixtures.ts"
@@ -19,15 +19,18 @@ const insist = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =
 
 /** Claims everything of this job; without an answer it takes what it carries, or claims again. */
 const take = (job: string, fields: Partial<Claim> = {}) =>
-  Effect.catch(claim({ jobs: [job], ...fields }), () =>
-    Effect.gen(function* () {
-      const runs = yield* RunStore
-      const found = yield* insist(runs.carried("n1", 100))
-      return found.length > 0
-        ? found.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-        : yield* insist(claim({ jobs: [job], ...fields }))
-    }),
-  )
+  Effect.gen(function* () {
+    const runs = yield* RunStore
+    const claim = runs.claim(wishOf({ jobs: [job], ...fields }))
+    return yield* Effect.catch(claim, () =>
+      Effect.gen(function* () {
+        const found = yield* insist(runs.carried("n1", 100))
+        return found.length > 0
+          ? found.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+          : yield* insist(claim)
+      }),
+    )
+  })
 
 const settleAll = (settlements: ReadonlyArray<Settlement>) =>
   Effect.flatMap(RunStore, (runs) => insist(runs.settle(settlements)))

@@ -33,7 +33,7 @@ const claimTrial = (what: string, fields: Partial<Claim>) => {
     operation: "claim",
     what,
     promise: "carried finds the very runs that it took",
-    prepare: Effect.as(enqueue(...newRuns(5)), taken),
+    prepare: Effect.as(Effect.andThen(join("n1", 60_000), enqueue(...newRuns(5))), taken),
     // As the dispatcher does: it asks for what it carries before it claims more.
     again: Effect.gen(function* () {
       const found = yield* operate((runs) => runs.carried("n1", 1_000))

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { StoreError } from "../../domain/Errors.ts"
 import type { Settlement } from "../../domain/Outcome.ts"
 import type { Run } from "../../domain/Run.ts"
-import { RunStore } from "../../ports/Store.ts"
+import { type NodeStore, RunStore } from "../../ports/Store.ts"
 import type { Case, ContractViolation } from "../Case.ts"
 import { claimOne, enqueue, failing, newRun, runId, success } from "../Fixtures.ts"
 import {
@@ -34,7 +34,7 @@ const aStep = (id: string, after: ReadonlyArray<string>, retries = false) =>
     return yield* claimStep(id)
   })
 
-type Situation = Effect.Effect<Run, StoreError | ContractViolation, RunStore>
+type Situation = Effect.Effect<Run, StoreError | ContractViolation, RunStore | NodeStore>
 
 const settled = (what: string, settlementOf: (run: Run) => Settlement, situation: Situation = aRun) =>
   trial({

@@ -5,7 +5,7 @@ import type { StoreError } from "../../domain/Errors.ts"
 import type { Expansion, FlowDefinition, StepPlan, StepState } from "../../domain/Flow.ts"
 import type { Settled, Settlement } from "../../domain/Outcome.ts"
 import type { NewRun, Run } from "../../domain/Run.ts"
-import { FlowStore, RunStore } from "../../ports/Store.ts"
+import { type NodeStore, FlowStore, RunStore } from "../../ports/Store.ts"
 import type { FlowView } from "../../ports/StoreDriver.ts"
 import { ContractViolation, expectSame } from "../Case.ts"
 import { claimOne, enqueue, failing, newRun, runId, settle, success } from "../Fixtures.ts"
@@ -65,7 +65,7 @@ export const beginFlow = (
   expansion: Expansion,
   fields: Partial<NewRun> = {},
   retryInMillis: number | null = null,
-): Effect.Effect<Settled, StoreError | ContractViolation, RunStore> =>
+): Effect.Effect<Settled, StoreError | ContractViolation, RunStore | NodeStore> =>
   Effect.gen(function* () {
     yield* enqueue(newRun(n, { job: `flow-${n}`, ...fields }))
     const run = yield* claimOne({ jobs: [fields.job ?? `flow-${n}`] })
@@ -74,26 +74,26 @@ export const beginFlow = (
   })
 
 /** Claims the run of a step, by its job. */
-export const claimStep = (id: string): Effect.Effect<Run, StoreError | ContractViolation, RunStore> =>
+export const claimStep = (id: string): Effect.Effect<Run, StoreError | ContractViolation, RunStore | NodeStore> =>
   claimOne({ jobs: [`do-${id}`] })
 
 /** Claims the run of a step and settles it. */
 export const endStep = (
   id: string,
   settlementOf: (run: Run) => Settlement,
-): Effect.Effect<Settled, StoreError | ContractViolation, RunStore> =>
+): Effect.Effect<Settled, StoreError | ContractViolation, RunStore | NodeStore> =>
   Effect.flatMap(claimStep(id), (run) => settle(settlementOf(run)))
 
 /** Steps that succeed one after the other, each with its id as its output. */
 export const succeedSteps = (
   ...ids: ReadonlyArray<string>
-): Effect.Effect<void, StoreError | ContractViolation, RunStore> =>
+): Effect.Effect<void, StoreError | ContractViolation, RunStore | NodeStore> =>
   Effect.forEach(ids, (id) => endStep(id, (run) => success(run, `"${id}"`)), { discard: true })
 
 /** Steps that fail one after the other, each for good. */
 export const failSteps = (
   ...ids: ReadonlyArray<string>
-): Effect.Effect<void, StoreError | ContractViolation, RunStore> =>
+): Effect.Effect<void, StoreError | ContractViolation, RunStore | NodeStore> =>
   Effect.forEach(ids, (id) => endStep(id, failing), { discard: true })
 
 /** The view of an expanded run. */
@@ -120,7 +120,7 @@ export const stepRunOf = (
   })
 
 /** Fails unless the store's counts are those of its rows; for cases with at most 200 runs. */
-export const expectTrueCounts: Effect.Effect<void, StoreError | ContractViolation, RunStore> = Effect.gen(
+export const expectTrueCounts: Effect.Effect<void, StoreError | ContractViolation, RunStore | NodeStore> = Effect.gen(
   function* () {
     const runs = yield* RunStore
     const sums = new Map<string, number>()

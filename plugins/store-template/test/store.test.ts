@@ -1,6 +1,7 @@
 // The contract of a store under vitest: `npx vitest run`.
 import { test } from "vitest"
 import { registerCases } from "uhrwerk/testing"
-import { capabilities, templateDriver } from "../mod.ts"
+import { capabilities } from "../mod.ts"
+import { open } from "./open.ts"
 
-registerCases(test, capabilities.name, (now) => templateDriver({ now }), capabilities)
+registerCases(test, capabilities.name, open, capabilities)

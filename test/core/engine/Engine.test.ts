@@ -89,6 +89,47 @@ describe("two engines over one store", () => {
     expect(b.events.filter(({ kind }) => kind === "reclaimed")).toMatchObject([{ id: sent.id }])
   })
 
+  test("what a vanished one carried starts again in the moment when its lease ends, though nobody looks so often", async () => {
+    const long = jobRow("long")
+    const faults: Faults = new Map()
+    const forever = () => new Promise(() => {})
+    const driver = faulty(world.driver, faults)
+    const times = { leaseMillis: 20 * second, pollMillis: 1000 }
+    const a = await world.start({ name: "a", jobs: [long], handler: forever, driver, ...times })
+    await a.run(a.engine.enqueue({ job: "long", input: null }))
+    await world.advance(0)
+    // Each of the others looks every five seconds, at times of its own.
+    for (const name of ["b", "c", "d"]) {
+      await world.advance(1300)
+      await world.start({ name, jobs: [long], ...times })
+    }
+    await world.advance(20 * second)
+    const renewed = (await world.driver.nodes()).find(({ startedAt }) => startedAt === startAt)
+    faults.set("leave", "before")
+    await a.close()
+    await world.advance(25 * second)
+    const again = world.executions.find(({ engine, attempt }) => engine !== "a" && attempt === 2)
+    expect((again?.at ?? 0) - (renewed?.expiresAt ?? 0)).toBeGreaterThanOrEqual(0)
+    expect((again?.at ?? 0) - (renewed?.expiresAt ?? 0)).toBeLessThan(10)
+  })
+
+  test("who is alive is asked for about once a lease", async () => {
+    const asked: Array<number> = []
+    const driver: StoreDriver = {
+      ...world.driver,
+      nodes: () => {
+        asked.push(world.now())
+        return world.driver.nodes()
+      },
+    }
+    await world.start({ name: "a", jobs: [beat], driver })
+    await world.start({ name: "b", jobs: [beat] })
+    const before = asked.length
+    await world.advance(60 * second)
+    expect(asked.length - before).toBeGreaterThan(10)
+    expect(asked.length - before).toBeLessThanOrEqual(16)
+  })
+
   test("an engine whose scope ends tells the handlers that still run to stop", async () => {
     const long = jobRow("long")
     let stopped: AbortSignal | undefined

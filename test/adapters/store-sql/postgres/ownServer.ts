@@ -1,6 +1,6 @@
 // A PostgreSQL server of a test's own, of the binaries that Debian installs: it may be stopped and crashed. Only its own
 // pid is ever signalled, by `pg_ctl` and the file that it keeps.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -28,6 +28,8 @@ export interface OwnServer {
   /** Stops it: `immediate` as in a crash. */
   readonly stop: (mode?: "fast" | "immediate") => void
   readonly start: () => void
+  /** Both, one after the other, for whoever has to go on meanwhile; `beforeStart` is between the two. */
+  readonly restart: (mode: "fast" | "immediate", beforeStart: () => Promise<void>) => Promise<void>
   /** Stops it and removes its files. */
   readonly remove: () => void
 }
@@ -43,7 +45,7 @@ const freePort = (): Promise<number> =>
   })
 
 /** Makes a cluster and starts it. */
-export const startServer = async (): Promise<OwnServer> => {
+export const startServer = async ({ connectionsMax = 40 } = {}): Promise<OwnServer> => {
   const folder = mkdtempSync(join(tmpdir(), "uhrwerk-postgres-"))
   const data = join(folder, "data")
   const password = join(folder, "password")
@@ -55,13 +57,23 @@ export const startServer = async (): Promise<OwnServer> => {
     chmodSync(folder, 0o755)
     execFileSync("chown", ["-R", "postgres", folder])
   }
-  const run = (program: string, args: ReadonlyArray<string>): void => {
-    const command = [join(bin as string, program), ...args]
-    // Not "pipe": the server would inherit it, and the call would wait for the server's end.
-    const options = { stdio: "ignore", cwd: "/" } as const
-    if (isRoot) execFileSync("runuser", ["-u", "postgres", "--", ...command], options)
-    else execFileSync(command[0] as string, command.slice(1), options)
+  const commandOf = (program: string, args: ReadonlyArray<string>): readonly [string, Array<string>] => {
+    const command = join(bin as string, program)
+    return isRoot ? ["runuser", ["-u", "postgres", "--", command, ...args]] : [command, [...args]]
   }
+  // Not "pipe": the server would inherit it, and the call would wait for the server's end.
+  const options = { stdio: "ignore", cwd: "/" } as const
+  const run = (program: string, args: ReadonlyArray<string>): void => {
+    execFileSync(...commandOf(program, args), options)
+  }
+  const runBeside = (program: string, args: ReadonlyArray<string>): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const child = spawn(...commandOf(program, args), options)
+      child.once("error", reject)
+      child.once("exit", (code) =>
+        code === 0 ? resolve() : reject(new Error(`${program} ${args.join(" ")} ended with ${code}`)),
+      )
+    })
   run("initdb", [
     "-D",
     data,
@@ -74,11 +86,11 @@ export const startServer = async (): Promise<OwnServer> => {
     "--no-sync",
   ])
   const port = await freePort()
-  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=40`
-  const start = (): void =>
-    run("pg_ctl", ["-D", data, "-w", "-o", settings, "-l", join(folder, "log"), "start"])
-  const stop = (mode: "fast" | "immediate" = "fast"): void =>
-    run("pg_ctl", ["-D", data, "-w", "-m", mode, "stop"])
+  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=${connectionsMax}`
+  const starting = ["-D", data, "-w", "-o", settings, "-l", join(folder, "log"), "start"]
+  const stopping = (mode: "fast" | "immediate"): ReadonlyArray<string> => ["-D", data, "-w", "-m", mode, "stop"]
+  const start = (): void => run("pg_ctl", starting)
+  const stop = (mode: "fast" | "immediate" = "fast"): void => run("pg_ctl", stopping(mode))
   start()
   let isRunning = true
   return {
@@ -91,6 +103,13 @@ export const startServer = async (): Promise<OwnServer> => {
     },
     start: () => {
       start()
+      isRunning = true
+    },
+    restart: async (mode, beforeStart) => {
+      await runBeside("pg_ctl", stopping(mode))
+      isRunning = false
+      await beforeStart()
+      await runBeside("pg_ctl", starting)
       isRunning = true
     },
     remove: () => {
