@@ -1,8 +1,9 @@
 // Claim, promote and start. A look without a transaction says first whether there is anything to do, so that an idle node
 // costs one read a poll. A claim makes due runs ready and takes what it wants in one transaction; what other nodes have
-// in hand is passed over, so that claimers do not wait for one another.
-import { type Claim, decodeRun, type Held, type Row, type Run, type RunState } from "uhrwerk/sql"
-import type { Queryable } from "./Connection.ts"
+// in hand is passed over, so that claimers do not wait for one another. The last that it does is to take, and only while
+// its node's lease holds.
+import { type Claim, decodeRun, type Held, type Row, type Run, type RunState, Transition } from "uhrwerk/sql"
+import type { Queryable, Value } from "./Connection.ts"
 import { addCounts, changesOf } from "./counts.ts"
 import { dueRuns, idsOf, setReady } from "./RunTable.ts"
 import { runColumns } from "./runRows.ts"
@@ -18,13 +19,15 @@ export interface Look {
   readonly mend: boolean
   readonly due: boolean
   readonly ready: boolean
+  /** Whether the node's lease holds. */
+  readonly holds: boolean
 }
 
-/** Looks, and locks nothing. */
+/** Looks, and locks nothing; of queues and node only a claim asks. */
 export const look = async (
   queryable: Queryable,
   given: Given,
-  queues: ReadonlyArray<string>,
+  { queues, node }: Pick<Claim, "queues" | "node">,
 ): Promise<Look> => {
   // Written out where it is needed, and not read from a derived table: a bound that is known leads into the index.
   const now = given === null ? clock : "?"
@@ -43,69 +46,103 @@ export const look = async (
       ? "0"
       : "exists (select 1 from live force index (live_ready) where state = 'ready' and queue in (?))"
   const [row] = await queryable.read(
-    `select ${now} as now, (${mends.join(" or ")}) as mend, (${dues.join(" or ")}) as due, ${ready} as ready`,
+    `select ${now} as now, (${mends.join(" or ")}) as mend, (${dues.join(" or ")}) as due, ${ready} as ready,
+      ${leaseHolds(given)} as holds`,
     [
       ...(given === null ? [] : Array<number>(1 + mends.length + dues.length).fill(given)),
       ...(queues.length === 0 ? [] : [queues]),
+      ...leaseValues(given, node),
     ],
   )
   const is = (name: string): boolean => row?.[name] === 1
-  return { now: row?.["now"] as number, mend: is("mend"), due: is("due"), ready: is("ready") }
+  return {
+    now: row?.["now"] as number,
+    mend: is("mend"),
+    due: is("due"),
+    ready: is("ready"),
+    holds: is("holds"),
+  }
 }
+
+// A claim may be on its way for longer than the lease of its node.
+const leaseHolds = (given: Given): string =>
+  `exists (select 1 from nodes where nodes.id = ? and nodes.expires_at > ${given === null ? clock : "?"})`
+const leaseValues = (given: Given, node: string): ReadonlyArray<Value> =>
+  given === null ? [node] : [node, given]
 
 const firstToStart = (a: Row, b: Row): number =>
   (a["turn"] as number) - (b["turn"] as number) ||
   (a["due_at"] as number) - (b["due_at"] as number) ||
   ((a["id"] as string) < (b["id"] as string) ? -1 : 1)
 
-/** Takes runs, in a transaction; what must be mended was mended before `seen`. */
-export const take = async (queryable: Queryable, wish: Claim, seen: Look): Promise<ReadonlyArray<Run>> => {
-  const { now } = seen
+/**
+ * Takes runs, in a transaction; what must be mended was mended before `seen`. `null`: the lease has ended meanwhile, and
+ * the transaction must be taken back.
+ */
+export const take = async (
+  queryable: Queryable,
+  wish: Claim,
+  seen: Look,
+  given: Given,
+): Promise<ReadonlyArray<Run> | null> => {
+  const { now, holds } = seen
   const queues = new Set(wish.queues)
   const jobs = new Set(wish.jobs)
   const isWanted = (row: Row): boolean =>
+    holds &&
     queues.has(row["queue"] as string) &&
     jobs.has(row["job"] as string) &&
     (row["attempt"] as number) < (row["attempt_max"] as number)
   const due = seen.due ? (await dueRuns(queryable, now, promoteMax)).filter((row) => !isLate(row, now)) : []
-  const ready: Array<Row> = []
-  if (seen.ready && jobs.size > 0)
-    for (const queue of queues)
-      ready.push(
-        ...(await queryable.read(
-          `select id, job, state, turn, due_at from live force index (live_ready)
-            where state = 'ready' and queue = ? and due_at <= ? and attempt < attempt_max and job in (?)
-              and (expires_at is null or expires_at > ?)
-            order by turn, due_at, id limit ? for update skip locked`,
-          [queue, now, [...jobs], now, wish.limit],
-        )),
-      )
+  const ready = seen.ready && holds && jobs.size > 0 ? await readyRuns(queryable, wish, now) : []
   const chosen = [...ready, ...due.filter(isWanted)].sort(firstToStart).slice(0, wish.limit)
   const ids = idsOf(chosen)
   const isChosen = new Set(ids)
   const others = due.filter((row) => !isChosen.has(row["id"] as string))
   await setReady(queryable, idsOf(others))
-  const move = (row: Row, to: RunState) => ({
-    job: row["job"] as string,
-    from: row["state"] as RunState,
-    to,
-  })
   await addCounts(
     queryable,
     changesOf([...others.map((row) => move(row, "ready")), ...chosen.map((row) => move(row, "running"))]),
   )
   if (ids.length === 0) return []
-  const expanding = wish.expanding ?? []
-  const acknowledged = bit(wish.acknowledged)
-  await queryable.change(
+  const found = new Map((await heldRuns(queryable, ids)).map((row) => [row["id"], decodeRun(row)]))
+  const expanding = new Set(wish.expanding)
+  const taken = ids.flatMap((id) => {
+    const run = found.get(id) as Run
+    const acknowledged = wish.acknowledged && !expanding.has(run.job)
+    return Transition.claimed({ ...run, state: "ready" }, wish.node, acknowledged, now) ?? []
+  })
+  const { count } = await queryable.change(
     `update live force index (primary) set state = 'running', node = ?, token = token + 1, attempt = attempt + 1,
-      started_at = ?, start_acknowledged = ${expanding.length === 0 ? "?" : "case when job in (?) then 0 else ? end"}
-      where id in (?)`,
-    [wish.node, now, ...(expanding.length === 0 ? [] : [expanding]), acknowledged, ids],
+      started_at = ?, start_acknowledged = ? where id in (?) and ${leaseHolds(given)}`,
+    [wish.node, now, bit(wish.acknowledged), ids, ...leaseValues(given, wish.node)],
   )
-  const taken = new Map((await heldRuns(queryable, ids)).map((row) => [row["id"], decodeRun(row)]))
-  return ids.map((id) => taken.get(id) as Run)
+  if (count < ids.length) return null
+  const unacknowledged = taken.filter(({ job }) => expanding.has(job)).map(({ id }) => id)
+  if (wish.acknowledged && unacknowledged.length > 0)
+    await queryable.change("update live force index (primary) set start_acknowledged = 0 where id in (?)", [
+      unacknowledged,
+    ])
+  return taken
 }
+
+/** What a node may have, locked, from each queue as many as it wants. */
+const readyRuns = async (queryable: Queryable, wish: Claim, now: number): Promise<ReadonlyArray<Row>> => {
+  const ready: Array<Row> = []
+  for (const queue of new Set(wish.queues))
+    ready.push(
+      ...(await queryable.read(
+        `select id, job, state, turn, due_at from live force index (live_ready)
+          where state = 'ready' and queue = ? and due_at <= ? and attempt < attempt_max and job in (?)
+            and (expires_at is null or expires_at > ?)
+          order by turn, due_at, id limit ? for update skip locked`,
+        [queue, now, [...new Set(wish.jobs)], now, wish.limit],
+      )),
+    )
+  return ready
+}
+
+const move = (row: Row, to: RunState) => ({ job: row["job"] as string, from: row["state"] as RunState, to })
 
 const isLate = (row: Row, now: number): boolean =>
   row["expires_at"] !== null && (row["expires_at"] as number) <= now
@@ -122,12 +159,7 @@ const heldRuns = (queryable: Queryable, ids: ReadonlyArray<string>): Promise<Rea
 export const makeReady = async (queryable: Queryable, now: number, limit: number): Promise<number> => {
   const due = await dueRuns(queryable, now, limit)
   await setReady(queryable, idsOf(due))
-  await addCounts(
-    queryable,
-    changesOf(
-      due.map((row) => ({ job: row["job"] as string, from: row["state"] as RunState, to: "ready" as const })),
-    ),
-  )
+  await addCounts(queryable, changesOf(due.map((row) => move(row, "ready"))))
   return due.length
 }
 
@@ -162,4 +194,17 @@ export const start = async (
     held = await look()
   }
   return runs.map(holds)
+}
+
+/** Whether a reclaim would find anything: a node whose lease has ended, or a run whose node has none; not `self`. */
+export const isLeftBehind = async (queryable: Queryable, self: string, given: Given): Promise<boolean> => {
+  const now = given === null ? clock : "?"
+  const at = given === null ? [] : [given]
+  const [row] = await queryable.read(
+    `select exists (select 1 from nodes as n where n.expires_at <= ${now} and n.id <> ?)
+      or exists (select 1 from live as l force index (live_running) where l.state = 'running' and l.node <> ?
+        and not exists (select 1 from nodes as n where n.id = l.node and n.expires_at > ${now})) as found`,
+    [...at, self, self, ...at],
+  )
+  return row?.["found"] === 1
 }

@@ -13,6 +13,8 @@ import {
   type NewRun,
   promote,
   promoteAll,
+  reclaim,
+  type Reclaimed,
   type Run,
   runAsync,
   type Settled,
@@ -20,7 +22,7 @@ import {
   settleOne,
   storeRuns,
 } from "uhrwerk/sql"
-import { look, makeReady, start, take } from "./claim.ts"
+import { isLeftBehind, look, type Look, makeReady, start, take } from "./claim.ts"
 import { enqueueAlone } from "./enqueue.ts"
 import { isDuplicate } from "./failures.ts"
 import { fireTogether, isPlain } from "./fire.ts"
@@ -41,6 +43,19 @@ export const makeHot = ({ connection, given, transaction, run, fold }: Session) 
       return fires.map((fire) => answers.get(fire) ?? "conflict")
     })
 
+  const takeOrLeave = async (wish: Claim, seen: Look): Promise<ReadonlyArray<Run>> => {
+    try {
+      return await connection.transaction(async (queryable) => {
+        const taken = await take(queryable, wish, seen, given())
+        if (taken === null) throw leaseEnded
+        return taken
+      })
+    } catch (error) {
+      if (error !== leaseEnded) throw error
+      return []
+    }
+  }
+
   return {
     enqueue: async (runs: ReadonlyArray<NewRun>): Promise<ReadonlyArray<Enqueued>> => {
       checkBatch("runs", runs)
@@ -52,13 +67,13 @@ export const makeHot = ({ connection, given, transaction, run, fold }: Session) 
     claim: async (wish: Claim): Promise<ReadonlyArray<Run>> => {
       checkLimit(wish.limit, batchMax)
       for (let mended = 0; mended < mendMax; mended++) {
-        const seen = await look(connection, given(), wish.queues)
+        const seen = await look(connection, given(), wish)
         if (seen.mend) {
           await run((work) => promoteAll(work, batchMax))
           continue
         }
-        if (!seen.due && !seen.ready) return []
-        const taken = await connection.transaction((queryable) => take(queryable, wish, seen))
+        if (!seen.due && !(seen.ready && seen.holds)) return []
+        const taken = await takeOrLeave(wish, seen)
         fold()
         return taken
       }
@@ -89,12 +104,18 @@ export const makeHot = ({ connection, given, transaction, run, fold }: Session) 
     },
     promote: async (limit: number): Promise<number> => {
       checkLimit(limit, batchMax)
-      const seen = await look(connection, given(), [])
+      const seen = await look(connection, given(), { queues: [], node: "" })
       if (seen.mend) return run((work) => promote(work, limit))
       if (!seen.due) return 0
       const count = await connection.transaction((queryable) => makeReady(queryable, seen.now, limit))
       fold()
       return count
+    },
+    reclaim: async (self: string, limit: number): Promise<ReadonlyArray<Reclaimed>> => {
+      checkLimit(limit, batchMax)
+      // Nearly always there is nothing, and finding that out takes no transaction.
+      if (!(await isLeftBehind(connection, self, given()))) return []
+      return run((work) => reclaim(work, self, limit))
     },
     fire: async (fires: ReadonlyArray<Fire>): Promise<ReadonlyArray<"fired" | "conflict">> => {
       checkFires(fires)
@@ -116,6 +137,9 @@ export const makeHot = ({ connection, given, transaction, run, fold }: Session) 
     },
   }
 }
+
+// Thrown inside a transaction to take back what it did, and caught right outside.
+const leaseEnded = new Error("The lease of the node has ended")
 
 const isSingle = (settlement: Settlement): settlement is Plain => settlement.kind !== "expanded"
 

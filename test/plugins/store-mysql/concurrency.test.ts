@@ -9,8 +9,8 @@ import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import { connect } from "../../../plugins/store-mysql/connect.ts"
 import type { Connection } from "../../../plugins/store-mysql/Connection.ts"
 import { fold } from "../../../plugins/store-mysql/counts.ts"
-import { mysqlDriver } from "../../../plugins/store-mysql/mod.ts"
-import { databaseName, dropDatabases, missing, placeOf, url } from "./server.ts"
+import { driverOver, mysqlDriver } from "../../../plugins/store-mysql/mod.ts"
+import { databaseName, dropDatabases, durable, missing, placeOf, url } from "./server.ts"
 
 let next = 1
 /** Runs of a job that no other test claims. */
@@ -30,6 +30,8 @@ describe.skipIf(missing !== null)(
     beforeAll(async () => {
       connection = connect(placeOf(database), { connectionsMax: 2 })
       nodes = await Promise.all([1, 2].map(() => mysqlDriver({ url, database, connectionsMax: 6 })))
+      for (let n = 0; n < 8; n++)
+        await a().join({ id: `n${n}`, host: "h", pid: n, runtime: "test" }, 3_600_000)
     })
     afterAll(async () => {
       for (const node of nodes) await node.close()
@@ -69,6 +71,25 @@ describe.skipIf(missing !== null)(
       for (const share of shares)
         expect(share.slice(0, 25).every(({ priority }) => priority === 1)).toBe(true)
       expect(await countsOf("claimed")).toEqual({ running: 2000 })
+    })
+
+    test("claim > of a node whose lease ends between its look and its taking nothing is left of it", async () => {
+      await a().enqueue([...runsOf("late", 3), ...runsOf("late", 1, { dueAt: Date.now() - 1 })])
+      const late = { id: "late", host: "h", pid: 1, runtime: "test" }
+      await a().join(late, 60_000)
+      const own: Connection = {
+        ...connection,
+        transaction: async (body) => {
+          await a().leave("late")
+          return connection.transaction(body)
+        },
+      }
+      expect(await claim(driverOver(own, durable), "late", 10, "late")).toEqual([])
+      expect(await countsOf("late")).toEqual({ ready: 4 })
+      await a().join(late, 60_000)
+      expect((await claim(a(), "late", 10, "late")).map(({ token, attempt }) => [token, attempt])).toEqual(
+        Array.from({ length: 4 }, () => [1, 1]),
+      )
     })
 
     test("settle > of two who settle the same runs, both hear what was done once", async () => {
@@ -255,6 +276,46 @@ describe.skipIf(missing !== null)(
       await Promise.all([fold(connection), fold(connection)])
       expect(await countsOf("folded")).toEqual({ ready: 60 })
       expect(await rowsOf()).toBeLessThan(5)
+    })
+
+    test("after all of it the tables agree with each other", async () => {
+      const none = async (what: string, text: string) =>
+        expect([what, await connection.read(text)]).toEqual([what, []])
+      await none(
+        "runs in neither place, or in both",
+        `select r.id from runs as r left join live as l on l.id = r.id
+      left join ended as e on e.id = r.id where (l.id is null) = (e.id is null)`,
+      )
+      await none(
+        "rows without a run",
+        `select id from (select id from live union all select id from ended) as row_of
+      where id not in (select id from runs)`,
+      )
+      await none(
+        "keys of runs that have ended",
+        "select * from `keys` where run_id not in (select id from live where keyed = 1)",
+      )
+      await none(
+        "runs that use no key of theirs",
+        "select id from live where keyed = 1 and id not in (select run_id from `keys`)",
+      )
+      await none(
+        "runs that wait although they have ended",
+        "select * from dependents where run_id not in (select id from live)",
+      )
+      await none(
+        "letters of runs that are not dead",
+        `select run_id from dead_letters
+      where run_id not in (select id from ended where state = 'dead')`,
+      )
+      await none(
+        "counts that are not so",
+        `select job, state, sum(count) from (
+        select job, state, count from run_counts union all select job, state, -1 from live
+        union all select r.job, e.state, -1 from ended as e join runs as r on r.id = e.id) as counted
+      group by job, state having sum(count) <> 0`,
+      )
+      expect((await connection.read("select count(*) as n from ended"))[0]?.["n"]).toBeGreaterThan(200)
     })
   },
 )

@@ -29,6 +29,7 @@ describe.skipIf(missing !== null)(`beside a long history${missing === null ? "" 
     // One connection: what a session has read is counted for it alone.
     connection = connect(placeOf(await makeDatabase()), { connectionsMax: 1 })
     store = driverOver(connection, durable, () => millis)
+    await store.join({ id: "n1", host: "h", pid: 1, runtime: "test" }, 3_600_000)
     await enqueueMany({})
     for (;;) {
       const held = await store.claim(wish)

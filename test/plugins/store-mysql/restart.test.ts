@@ -58,6 +58,7 @@ describe.skipIf(cannotStart !== null)(
           }
         }
         const node = { node: `n-${signal}`, queues: ["default"], jobs: [job], limit: 20, acknowledged: true }
+        await driver.join({ id: node.node, host: "h", pid: 1, runtime: "test" }, 3_600_000)
         const worker = async (): Promise<void> => {
           while (!state.isOver || done.size < enqueued.length) {
             const claimed = await insist(() => counting(() => driver.claim(node)))

@@ -160,6 +160,7 @@ describe.skipIf(missing !== null)(`a session${missing === null ? "" : ` (${missi
   })
 
   test("half of a character is stored as the sign for one, and the rest of the batch with it", async () => {
+    await store.join({ id: "n", host: "h", pid: 1, runtime: "test" }, 60_000)
     await store.enqueue([newRun(50), newRun(51)])
     const wish = { node: "n", queues: ["default"], jobs: ["report"], limit: 2, acknowledged: true }
     const [first, second] = (await store.claim({ ...wish, limit: 10 })).slice(-2)
