@@ -95,3 +95,14 @@ export const layerMysql = (options: MysqlOptions): Layer.Layer<Store, StoreUnusa
       Effect.catch((error) => (error instanceof StoreUnusable ? Effect.fail(error) : Effect.die(error))),
     ),
   )
+
+/**
+ * A storage of `defineConfig`: engines use it as a layer, and the `uhrwerk` commands open it beside them, as they find it in
+ * the config file.
+ */
+export const mysqlStorage = (options: MysqlOptions) => ({
+  name: "mysql",
+  layer: layerMysql(options),
+  open: () => mysqlDriver(options),
+  plan: () => migrationPlan(options),
+})

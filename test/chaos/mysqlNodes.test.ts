@@ -1,23 +1,25 @@
 // Several processes over one MySQL database, as `uhrwerk serve` starts them, on every runtime that is here: work is shared,
-// a node that is killed leaves nothing behind, and one that is asked to stop hands over.
+// a node that is killed leaves nothing behind, one that is asked to stop hands over, and the
+// command line looks at all of it from beside.
+import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
 import { newRun } from "../../core/contract/Fixtures.ts"
 import { makeIds } from "../../core/domain/Ids.ts"
 import { mysqlDriver } from "../../plugins/store-mysql/mod.ts"
-import { eventually, inFolder, pause, root, runtimes } from "./children.ts"
+import { commandOf, eventually, inFolder, pause, root, runtimes } from "./children.ts"
 import { install } from "../plugins/store-mysql/installed.ts"
 import { databaseName, dropDatabases, missing, url } from "../plugins/store-mysql/server.ts"
 
 const config = (folder: string, database: string): string => `
 import { appendFileSync } from "node:fs"
 import { defineConfig, every, job } from "uhrwerk"
-import { layerMysql } from "uhrwerk-store-mysql"
+import { mysqlStorage } from "uhrwerk-store-mysql"
 const did = (job, ctx) => appendFileSync(${JSON.stringify(folder)} + "/did.txt", [process.pid, job, ctx.run.id].join(" ") + "\\n")
 const sleep = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 export default defineConfig({
-  storage: { name: "mysql", layer: layerMysql({ url: ${JSON.stringify(url)}, database: ${JSON.stringify(database)} }) },
+  storage: mysqlStorage({ url: ${JSON.stringify(url)}, database: ${JSON.stringify(database)} }),
   lease: "2s", poll: "200ms", worker: { concurrency: 4 },
   jobs: [
     job("beat", { on: every("1s"), run: (_, ctx) => did("beat", ctx) }),
@@ -38,6 +40,16 @@ test.skipIf(missing !== null)(
       const path = join(folder, "uhrwerk.config.mjs")
       install(folder)
       writeFileSync(path, config(folder, database))
+      // The commands find the storage in the config file beside which they are run.
+      const command = commandOf("node")
+      const tool = (...words: ReadonlyArray<string>): string =>
+        execFileSync(command[0] ?? "", [...command.slice(1), join(root, "apps/cli/main.ts"), ...words], {
+          encoding: "utf8",
+          cwd: folder,
+        })
+      expect(tool("migrate", "--plan")).toContain(`create database if not exists \`${database}\``)
+      tool("migrate")
+      expect(tool("migrate", "--plan")).toContain("nothing to do")
       const nodes = runtimes.map((runtime) => start(runtime, [join(root, "apps/cli/main.ts"), "serve", path]))
       const [first, ...others] = nodes
       for (const node of nodes) await node.until(/storage mysql/)
@@ -74,6 +86,9 @@ test.skipIf(missing !== null)(
           expect([lost?.error.kind, more.length]).toEqual(["lost", 0])
         }
         if (others.length > 1) expect(await last?.ended()).toBe(0)
+        const listed = JSON.parse(tool("node", "list", "-o", "json")) as ReadonlyArray<{ state: string }>
+        expect(listed.filter(({ state }) => state === "live")).toHaveLength(Math.max(1, nodes.length - 2))
+        expect(tool("run", "list", "--job", "work", "--limit", "1")).toContain("succeeded")
         // Each process that was not killed at once has done its part.
         const done = readFileSync(join(folder, "did.txt"), "utf8").split("\n")
         for (const { pid } of nodes) expect(done.some((line) => line.startsWith(`${pid} `))).toBe(true)
