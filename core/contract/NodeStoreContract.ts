@@ -111,6 +111,24 @@ export const nodeStoreContract: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "renew > a node whose runs were not all taken yet is there still, and so is the one that takes them",
+    skip: severalNodes,
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const nodes = yield* NodeStore
+      yield* join("n1", 1_000)
+      yield* join("dead", 1_000)
+      yield* enqueue(newRun(1), newRun(2))
+      for (const _ of [1, 2]) yield* claimOne({ node: "dead" })
+      ;(yield* ContractClock).advance(1_000)
+      yield* runs.reclaim("n1", 1)
+      yield* expectSame("one is left", yield* nodeIds, ["dead", "n1"])
+      yield* runs.reclaim("n1", 1)
+      yield* expectSame("none is left", yield* nodeIds, ["n1"])
+      yield* expectSame("its own lease has ended too", yield* nodes.renew("n1", 1_000), true)
+    }),
+  },
+  {
     name: "leave > removes the node, and is safe to repeat",
     run: Effect.gen(function* () {
       const nodes = yield* NodeStore

@@ -11,6 +11,7 @@ import { flowStoreContract } from "./FlowStoreContract.ts"
 import { nodeStoreContract } from "./NodeStoreContract.ts"
 import { runStoreContract } from "./RunStoreContract.ts"
 import { scheduleStoreContract } from "./ScheduleStoreContract.ts"
+import { valueContract } from "./ValueContract.ts"
 
 /** All cases of a store. */
 export const storeContract: ReadonlyArray<Case> = [
@@ -18,6 +19,7 @@ export const storeContract: ReadonlyArray<Case> = [
   ...flowStoreContract,
   ...scheduleStoreContract,
   ...nodeStoreContract,
+  ...valueContract,
   ...faultContract,
 ]
 

@@ -74,9 +74,7 @@ export const makeReclaimer = (options: {
       }
     })
     const work = Effect.all([reclaim, lookAtLeases, prune], { discard: true })
-    const pass = Effect.catch(work, (error) =>
-      Effect.sync(() => options.onTrouble("reclaim runs", error)),
-    )
+    const pass = Effect.catch(work, (error) => Effect.sync(() => options.onTrouble("reclaim runs", error)))
     /** Whole milliseconds, and one more: a lease has ended when its last one is over. */
     const pause = Effect.suspend(() => {
       const { everyMillis } = options

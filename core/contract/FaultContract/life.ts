@@ -25,9 +25,7 @@ const take = (job: string, fields: Partial<Claim> = {}) =>
     return yield* Effect.catch(claim, () =>
       Effect.gen(function* () {
         const found = yield* insist(runs.carried("n1", 100))
-        return found.length > 0
-          ? found.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-          : yield* insist(claim)
+        return found.length > 0 ? found.toSorted((a, b) => (a.id < b.id ? -1 : 1)) : yield* insist(claim)
       }),
     )
   })

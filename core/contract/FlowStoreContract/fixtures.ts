@@ -74,7 +74,9 @@ export const beginFlow = (
   })
 
 /** Claims the run of a step, by its job. */
-export const claimStep = (id: string): Effect.Effect<Run, StoreError | ContractViolation, RunStore | NodeStore> =>
+export const claimStep = (
+  id: string,
+): Effect.Effect<Run, StoreError | ContractViolation, RunStore | NodeStore> =>
   claimOne({ jobs: [`do-${id}`] })
 
 /** Claims the run of a step and settles it. */
@@ -120,8 +122,8 @@ export const stepRunOf = (
   })
 
 /** Fails unless the store's counts are those of its rows; for cases with at most 200 runs. */
-export const expectTrueCounts: Effect.Effect<void, StoreError | ContractViolation, RunStore | NodeStore> = Effect.gen(
-  function* () {
+export const expectTrueCounts: Effect.Effect<void, StoreError | ContractViolation, RunStore | NodeStore> =
+  Effect.gen(function* () {
     const runs = yield* RunStore
     const sums = new Map<string, number>()
     for (const { job, state } of yield* runs.list({ limit: 200 })) {
@@ -129,5 +131,4 @@ export const expectTrueCounts: Effect.Effect<void, StoreError | ContractViolatio
     }
     const counted = (yield* runs.counts()).map(({ job, state, count }) => `${job} ${state}: ${count}`)
     yield* expectSame("counts", counted.sort(), Array.from(sums, ([key, sum]) => `${key}: ${sum}`).sort())
-  },
-)
+  })

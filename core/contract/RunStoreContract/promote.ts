@@ -62,6 +62,25 @@ export const promoteCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "promote > at most the limit expires, the rest the next time",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      yield* enqueue(...[1, 2, 3].map((n) => newRun(n, { startWithinMillis: 10 })))
+      ;(yield* ContractClock).advance(10)
+      yield* expectSame("answers", [yield* runs.promote(2), yield* runs.promote(2)], [2, 1])
+    }),
+  },
+  {
+    name: "claim > of more than one claim can make ready, what was due first is given first",
+    run: Effect.gen(function* () {
+      const later = Array.from({ length: 1_000 }, (_, index) => newRun(index + 1, { delayMillis: 2 }))
+      yield* enqueue(...later)
+      yield* enqueue(newRun(2_000, { delayMillis: 1 }))
+      ;(yield* ContractClock).advance(2)
+      yield* expectFields("first", yield* claimOne(), { id: runId(2_000) })
+    }),
+  },
+  {
     name: "promote > expires what has passed its time to start, in every waiting state",
     run: Effect.gen(function* () {
       const runs = yield* RunStore

@@ -90,6 +90,19 @@ export const pruneCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "prune > with a run that was replayed its letter goes, too",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const clock = yield* ContractClock
+      yield* bringTo(1, "dead")
+      yield* runs.replay([runId(1)], [runId(2)])
+      clock.advance(1)
+      yield* expectSame("deleted", yield* runs.prune(clock.now(), 100), 1)
+      const again = yield* runs.replay([runId(1)], [runId(3)])
+      yield* expectSame("replay", again, [{ runId: runId(1), newRunId: null, result: "unknown" }])
+    }),
+  },
+  {
     name: "prune > a run stays while a run that has not ended needs it",
     run: Effect.gen(function* () {
       const runs = yield* RunStore

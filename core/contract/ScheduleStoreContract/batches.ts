@@ -137,6 +137,28 @@ export const batchCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "fire > a refusal takes back all steps of a schedule that the call had done",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const { now, rows } = yield* savedMany(1)
+      const [row] = rows
+      if (row === undefined) return
+      const steps = [0, 1, 2].map((n) =>
+        fireAt(
+          { id: row.id, version: row.version + n },
+          now + n,
+          newRun(n + 1, n === 2 ? { needs: [runId(99)] } : {}),
+        ),
+      )
+      yield* expectRefused("unknown need", schedules.fire(steps))
+      yield* expectSame("due", yield* schedules.dueSchedules(10), rows)
+      yield* expectSame("ledger", yield* schedules.occurrences({ limit: 10 }), [])
+      yield* expectSame("runs", yield* runs.list({ limit: 10 }), [])
+      yield* expectSame("counts", yield* runs.counts(), [])
+    }),
+  },
+  {
     name: "fire > the runs of a step that is a conflict are nothing to the others",
     run: Effect.gen(function* () {
       const runs = yield* RunStore

@@ -44,6 +44,22 @@ export const dueCases: ReadonlyArray<Case> = [
     }),
   },
   {
+    name: "dueSchedules > those that wait for a run that is alive take no place of the limit",
+    run: Effect.gen(function* () {
+      const start = (yield* ContractClock).now()
+      for (const [n, id] of ["a", "b", "c"].entries()) {
+        yield* put(newSchedule(id, { cursor: start - 1, nextAt: start }, { trigger: after }))
+        const waits = { nextAt: null, waitsUntil: start }
+        yield* fireOne(fireAt(yield* rowOf(id), start, newRun(n + 1, { job: id }), waits))
+      }
+      yield* settle(success(yield* claimOne({ jobs: ["b"] })))
+      yield* expectSame("one", yield* dueIds(1), ["b"])
+      yield* settle(success(yield* claimOne({ jobs: ["c"] })))
+      yield* expectSame("the first of two is one of them", (yield* dueIds(1)).length, 1)
+      yield* expectSame("two", (yield* dueIds(2)).sort(), ["b", "c"])
+    }),
+  },
+  {
     name: "dueSchedules > the row as it is stored, and whether the last run lives",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore

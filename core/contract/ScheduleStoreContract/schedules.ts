@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { type NewSchedule, overlaps, type Trigger } from "../../domain/Schedule.ts"
 import { ScheduleStore } from "../../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectLimit, expectSame, expectTrue } from "../Case.ts"
+import { newRun, runId } from "../Fixtures.ts"
 import { everySecond, fireAt, fireOne, newSchedule, put, rowOf } from "./fixtures.ts"
 
 const triggers: ReadonlyArray<Trigger> = [
@@ -190,6 +191,29 @@ export const scheduleCases: ReadonlyArray<Case> = [
         ["t"],
       )
       yield* expectSame("fire", yield* fireOne(fireAt(planned, now)), "conflict")
+    }),
+  },
+  {
+    name: "putSchedules > an edit keeps what the schedule has done: its last run, how many, its pause and its age",
+    run: Effect.gen(function* () {
+      const schedules = yield* ScheduleStore
+      const clock = yield* ContractClock
+      const start = clock.now()
+      yield* put(newSchedule("s", { cursor: start - 1, nextAt: start }))
+      yield* fireOne(fireAt(yield* rowOf("s"), start, newRun(1)))
+      for (const isPaused of [true, false, true]) {
+        clock.advance(1)
+        yield* schedules.pauseSchedule("s", isPaused, "Holidays")
+      }
+      const before = yield* rowOf("s")
+      const { lastRunId, runCount, createdAt, pausedAt, pausedNote, resumedAt } = before
+      const kept = { lastRunId, runCount, createdAt, pausedAt, pausedNote, resumedAt }
+      yield* expectSame("done so far", [lastRunId, runCount, resumedAt], [runId(1), 1, start + 2])
+      const trigger = { kind: "every", periodMillis: 5_000, startAt: null } as const
+      for (const fields of [{ input: "1" }, { input: "1", trigger }]) {
+        yield* put(newSchedule("s", { cursor: start, nextAt: null }, fields))
+        yield* expectFields("after an edit", yield* rowOf("s"), kept)
+      }
     }),
   },
   {
