@@ -107,10 +107,11 @@ export const take = async (
   if (ids.length === 0) return []
   const found = new Map((await heldRuns(queryable, ids)).map((row) => [row["id"], decodeRun(row)]))
   const expanding = new Set(wish.expanding)
-  const taken = ids.flatMap((id) => {
-    const run = found.get(id) as Run
-    const acknowledged = wish.acknowledged && !expanding.has(run.job)
-    return Transition.claimed({ ...run, state: "ready" }, wish.node, acknowledged, now) ?? []
+  const taken = ids.map((id) => {
+    const run = { ...(found.get(id) as Run), state: "ready" as const }
+    const claimed = Transition.claimed(run, wish.node, wish.acknowledged && !expanding.has(run.job), now)
+    if (claimed === null) throw new Error(`Run "${id}" was found to be ready, and cannot be claimed`)
+    return claimed
   })
   const { count } = await queryable.change(
     `update live force index (primary) set state = 'running', node = ?, token = token + 1, attempt = attempt + 1,
