@@ -11,6 +11,7 @@ import { flowStoreContract } from "./FlowStoreContract.ts"
 import { nodeStoreContract } from "./NodeStoreContract.ts"
 import { runStoreContract } from "./RunStoreContract.ts"
 import { scheduleStoreContract } from "./ScheduleStoreContract.ts"
+import { togetherContract } from "./TogetherContract.ts"
 import { valueContract } from "./ValueContract.ts"
 
 /** All cases of a store. */
@@ -20,6 +21,7 @@ export const storeContract: ReadonlyArray<Case> = [
   ...scheduleStoreContract,
   ...nodeStoreContract,
   ...valueContract,
+  ...togetherContract,
   ...faultContract,
 ]
 

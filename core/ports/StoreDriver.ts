@@ -85,24 +85,38 @@ export interface Replayed {
   readonly result: "created" | "exists" | "unknown"
 }
 
-/** Runs: enqueue, claim, settle and what else happens to them. */
+/**
+ * Runs: enqueue, claim, settle and what else happens to them. Which state follows from which, and what else changes in
+ * a run with it, is in `Transition`. What takes a list answers for each of it, in its order, unless it says otherwise.
+ */
 export interface RunStoreDriver {
-  /** Stores runs; a run whose id or (job, key) is there already is not stored again. In order: needs first. */
+  /**
+   * Stores runs; a run whose id is there already, or whose key a run of its job holds that has not ended, is not stored
+   * again. In order: needs first. One whose need is not stored is refused, and with it all; one whose need ended
+   * otherwise than as succeeded is stored and skipped.
+   */
   enqueue(runs: ReadonlyArray<NewRun>): Awaitable<ReadonlyArray<Enqueued>>
   /**
-   * Promotes what is due, then gives ready runs to the node: by priority, then due time, then age. A node whose lease has
-   * ended, or that never joined, gets none: what it took would be taken back at once, with an attempt lost.
+   * Promotes what is due, then gives ready runs to the node: by priority, the highest first, then due time, then id;
+   * never one that is past its time to start. Of very many that are due, those that were due first come first. A node
+   * whose lease has ended, or that never joined, gets none: what it took would be taken back at once, with an attempt
+   * lost.
    */
   claim(claim: Claim): Awaitable<ReadonlyArray<Run>>
-  /** Acknowledges starts; answers which tokens still hold. */
+  /** Acknowledges starts; answers which tokens still hold: the run is running under this one. */
   started(runs: ReadonlyArray<Held>): Awaitable<ReadonlyArray<boolean>>
   /**
-   * Applies outcomes under their tokens, in order: attempts, dead letters and the release of dependents are
-   * part of the same step; so are the steps that an expanded run begins with, and those that the end of one releases.
-   * The run of a step that ends as dead gets no letter of its own: its flow run does.
+   * Applies outcomes under their tokens, in order: attempts, dead letters and the release of dependents are part of the
+   * same step; so are the steps that an expanded run begins with, and those that the end of one releases. The run of a
+   * step that ends as dead gets no letter of its own: its flow run does. An outcome under another token than that of
+   * the running run is `stale` and changes nothing, but for the one that was applied before under this very token:
+   * whoever repeats it is told what became of the run, until it is claimed again.
    */
   settle(settlements: ReadonlyArray<Settlement>): Awaitable<ReadonlyArray<Settled>>
-  /** Makes due runs ready (or expired), and ends attempts at steps that are over their deadline; at most `limit`. */
+  /**
+   * Ends attempts at steps that are over their deadline, lets runs expire whose time to start has passed (also ready
+   * ones), and makes due runs ready, the earliest first; at most `limit` of all together. Answers how many.
+   */
   promote(limit: number): Awaitable<number>
   /**
    * The distinct due times of scheduled and retrying runs, and deadlines of flow runs, after `from`, up to `until`,
@@ -110,37 +124,43 @@ export interface RunStoreDriver {
    */
   dueWithin(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
   /**
-   * Running runs that `node` holds, by id, at most `limit`, of those above `after`: how a node finds a claim whose answer
-   * it never got.
+   * Running runs that `node` holds, by id, at most `limit`, of those above `after`: how a node finds a claim whose
+   * answer it never got.
    */
   carried(node: string, limit: number, after?: string): Awaitable<ReadonlyArray<Run>>
   /**
    * Takes back runs of nodes whose lease has expired, the lowest id first and at most `limit`, never those of `self`.
-   * The end of one may end another, as in a flow that fails with its first step.
+   * The end of one may end another, as in a flow that fails with its first step. What had started has lost an attempt;
+   * what had not is ready again, `lossMax` times. Removes the rows of such nodes once they carry nothing, but never
+   * that of `self`. Answers the runs that it took back.
    */
   reclaim(self: string, limit: number): Awaitable<ReadonlyArray<Reclaimed>>
+  /** Ends runs that have not ended, with the steps that they expanded into; what needs them is skipped. */
   cancel(ids: ReadonlyArray<string>, reason: string): Awaitable<ReadonlyArray<Cancelled>>
   /** The runs of these ids, in that order, without those that are not there. */
   get(ids: ReadonlyArray<string>): Awaitable<ReadonlyArray<Run>>
+  /** By id, the highest first. */
   list(filter: RunFilter): Awaitable<ReadonlyArray<Run>>
+  /** In any order, without those that are 0. */
   counts(): Awaitable<ReadonlyArray<RunCount>>
   /** The failed attempts of a run, oldest first. */
   attempts(runId: string): Awaitable<ReadonlyArray<Attempt>>
-  /** Letters that were not replayed, newest first. */
+  /** Letters that were not replayed, by the id of their run, the highest first; `before`: ids below this one. */
   deadLetters(filter: {
     readonly job?: string
     readonly before?: string
     readonly limit: number
   }): Awaitable<ReadonlyArray<DeadLetter>>
-  /** Makes a new run of a dead one, once; `newIds[i]` is the id for `runIds[i]`. Refused: another number of ids, and an id that is taken. */
+  /** Makes a new run of a dead one, once; `newIds[i]` is for `runIds[i]`. Refused: too few ids, one that is taken. */
   replay(runIds: ReadonlyArray<string>, newIds: ReadonlyArray<string>): Awaitable<ReadonlyArray<Replayed>>
   /** Removes letters; answers how many there were. The dead runs stay until they are pruned. */
   drop(runIds: ReadonlyArray<string>): Awaitable<number>
   /**
-   * Deletes runs that ended before `before` and have no letter, at most `limit`; answers how many. The run of a step
-   * stays as long as its flow run is there, or a re-run that kept it. With them go rows of the ledger whose instant
-   * and decision are before `before`, but not those whose run is there. A run that was made after the clock had
-   * stepped back may stay until the older ones can go as well.
+   * Deletes runs that ended before `before`, at most `limit`, the oldest first; answers how many. A run stays while it
+   * has a letter that was not replayed, while one that has not ended needs it, and while it is its schedule's last. The
+   * run of a step stays as long as its flow run is there, or a re-run that kept it. With them go rows of the ledger
+   * whose instant and decision are before `before`, but not those whose run is there, and attempts and letters of these
+   * runs. A run that was made after the clock had stepped back may stay until the older ones can go as well.
    */
   prune(before: number, limit: number): Awaitable<number>
 }
@@ -195,27 +215,34 @@ export const calledOffReason = "Called off with its flow run"
 /** Schedules and their ledger. */
 export interface ScheduleStoreDriver {
   /**
-   * Saves schedules. A new one starts with `cursor`, `nextAt` and `zoneData` as given. One that is there keeps its
-   * cursor; if its trigger changed, the other two are replaced and nothing waits, so the old pattern never fires again,
-   * and the cursor goes back to the given one where it is ahead of that: what the old pattern decided ahead (a skipped
-   * instant, or a clock that was set back) must not silence the new one.
+   * Saves schedules. One that says what it said before stays as it is, its version too. A new one starts with `cursor`,
+   * `nextAt` and `zoneData` as given. One that is there keeps its cursor, its pause, its last run and their number; if
+   * its trigger changed, `nextAt` and `zoneData` are replaced and nothing waits, so the old pattern never fires again,
+   * and the cursor goes back to the given one where it is ahead of that: what the old pattern decided ahead (a skipped instant,
+   * or a clock that was set back) must not silence the new one.
    */
   putSchedules(schedules: ReadonlyArray<PutSchedule>): Awaitable<void>
   schedules(): Awaitable<ReadonlyArray<ScheduleRow>>
+  /** Removes schedules; their runs and their ledger stay. */
   deleteSchedules(ids: ReadonlyArray<string>): Awaitable<void>
   /**
    * Pauses with a note, or resumes: `resumedAt` is then the store's now, and the cursor stays, so that the planner
    * can say what passed in the pause. Answers whether the schedule is there.
    */
   pauseSchedule(id: string, paused: boolean, note?: string | null): Awaitable<boolean>
-  /** Schedules that are due at the store's now, or wait for a last run that has ended; at most `limit`. */
+  /**
+   * Schedules that are not paused and are due at the store's now, the earliest first, then by id; and those that have a
+   * `waitsUntil` and no `nextAt`, and whose last run has ended, is gone or never was. At most `limit` of both, of which
+   * those that still wait take none.
+   */
   dueSchedules(limit: number): Awaitable<ReadonlyArray<DueSchedule>>
   /** The earliest `nextAt` of all that are not paused; `null` when none is set. */
   nextScheduleAt(): Awaitable<number | null>
   /**
    * For each step: decides instants, stores and counts their runs and moves the cursor, all or nothing, once per
-   * version; a conflict of one holds up no other. At most 1,000 steps, occurrences and runs in one call; a refusal
-   * means that no step was done.
+   * version; a conflict of one holds up no other. It is one when the version is another, or an instant was decided
+   * before, be it in this step. A run whose id or key is there is not stored again. At most 1,000 steps, occurrences
+   * and runs in one call; a refusal means that no step was done.
    */
   fire(fires: ReadonlyArray<Fire>): Awaitable<ReadonlyArray<"fired" | "conflict">>
   /**
@@ -228,7 +255,7 @@ export interface ScheduleStoreDriver {
   /** All of them, by name. */
   calendars(): Awaitable<ReadonlyArray<CalendarRow>>
   deleteCalendars(names: ReadonlyArray<string>): Awaitable<void>
-  /** The ledger of a schedule, newest first. */
+  /** The ledger of a schedule or of all, the latest `at` first; `before`: rows that begin before it. */
   occurrences(filter: {
     readonly scheduleId?: string
     readonly before?: number
@@ -249,10 +276,17 @@ export interface NodeRow {
 
 /** Nodes and their leases. */
 export interface NodeStoreDriver {
-  /** Enters a node. A store that serves one engine at a time ends the leases of all others here. */
+  /**
+   * Enters a node, in place of an earlier one of its id. A store that serves one engine at a time ends the leases of
+   * all others here.
+   */
   join(node: Omit<NodeRow, "expiresAt" | "startedAt">, leaseMillis: number): Awaitable<NodeRow>
-  /** Extends the lease; `false` when it was lost and the node's runs were, or may be, taken. */
+  /**
+   * Extends the lease, from now; `false` when the node is not there: its runs were, or may be, taken. A lease that has
+   * ended is extended as long as nobody has taken them.
+   */
   renew(nodeId: string, leaseMillis: number): Awaitable<boolean>
+  /** Removes the node; what it carries can be reclaimed at once. Harmless when it is not there. */
   leave(nodeId: string): Awaitable<void>
   nodes(): Awaitable<ReadonlyArray<NodeRow>>
 }

@@ -73,7 +73,8 @@ export const makeReclaimer = (options: {
         yield* Effect.yieldNow
       }
     })
-    const work = Effect.all([reclaim, lookAtLeases, prune], { discard: true })
+    // The look goes first: what has ended by then is taken back right after it, and not only with the next pass.
+    const work = Effect.all([lookAtLeases, reclaim, prune], { discard: true })
     const pass = Effect.catch(work, (error) => Effect.sync(() => options.onTrouble("reclaim runs", error)))
     /** Whole milliseconds, and one more: a lease has ended when its last one is over. */
     const pause = Effect.suspend(() => {

@@ -215,25 +215,24 @@ const moveRuns = (queryable: Queryable, rows: ReadonlyArray<RunRow>): Promise<nu
       l.start_acknowledged = given.acknowledged, l.waiting_for = given.waiting_for, l.error = given.error`,
   )
 
-/** Runs whose time has come, locked; what others have in hand is passed over. */
+/** Runs whose time has come, locked, the earliest first; what others have in hand is passed over. */
 export const dueRuns = async (
   queryable: Queryable,
   now: number,
   limit: number,
 ): Promise<ReadonlyArray<Row>> => {
   const due: Array<Row> = []
-  // One state at a time, along the index: nothing is sorted, or more would be locked than is taken.
+  // One state at a time, along the index: nothing is sorted by the server, or more would be locked than is read.
   for (const state of ["scheduled", "retrying"])
-    if (due.length < limit)
-      due.push(
-        ...(await queryable.read(
-          `select id, job, queue, state, turn, due_at, expires_at, attempt, attempt_max
-            from live force index (live_waiting) where state = ? and due_at <= ? order by due_at limit ?
-            for update skip locked`,
-          [state, now, limit - due.length],
-        )),
-      )
-  return due
+    due.push(
+      ...(await queryable.read(
+        `select id, job, queue, state, turn, due_at, expires_at, attempt, attempt_max
+          from live force index (live_waiting) where state = ? and due_at <= ? order by due_at limit ?
+          for update skip locked`,
+        [state, now, limit],
+      )),
+    )
+  return due.sort((a, b) => (a["due_at"] as number) - (b["due_at"] as number)).slice(0, limit)
 }
 
 /** Makes runs ready that are locked. */

@@ -66,15 +66,28 @@ export class Database {
 
   /** All that `body` changes stays, or nothing of it when it throws. It never waits, so nobody comes between. */
   transaction<A>(body: () => A): A {
-    const undo: Array<() => void> = []
-    this.undo = undo
+    this.begin()
     try {
-      return body()
+      const answer = body()
+      this.commit()
+      return answer
     } catch (error) {
-      for (const takeBack of undo.toReversed()) takeBack()
+      this.rollback()
       throw error
-    } finally {
-      this.undo = undefined
     }
+  }
+
+  begin(): void {
+    if (this.undo !== undefined) throw new Error("A transaction is under way already")
+    this.undo = []
+  }
+
+  commit(): void {
+    this.undo = undefined
+  }
+
+  rollback(): void {
+    for (const takeBack of this.undo?.toReversed() ?? []) takeBack()
+    this.undo = undefined
   }
 }

@@ -23,7 +23,12 @@ const { values } = parseArgs({
 })
 
 /** A whole number from `min` to `max`, or the end of the program. */
-const whole = (name: "kills" | "seed" | "seconds" | "runs" | "schedules", standard: number, min: number, max: number): number => {
+const whole = (
+  name: "kills" | "seed" | "seconds" | "runs" | "schedules",
+  standard: number,
+  min: number,
+  max: number,
+): number => {
   const given = values[name]
   const number = given === undefined ? standard : Number(given)
   if (Number.isInteger(number) && number >= min && number <= max) return number
@@ -50,6 +55,7 @@ const overPostgres = async (): Promise<number> => {
     seconds: whole("seconds", kills * secondsPerFault, 1, 7200),
     runs: whole("runs", 3000, 1, 1_000_000),
     schedules: whole("schedules", 50, 1, 500),
+    recoveryMillis: 1000,
     say,
   })
   console.log(values.json ? JSON.stringify(report, null, 2) : textOf(report))
@@ -58,7 +64,9 @@ const overPostgres = async (): Promise<number> => {
 
 const overSqlite = async (): Promise<number> => {
   const report = await killAgainAndAgain("node", { kills, runs: whole("runs", 2000, 1, 1_000_000), seed })
-  console.log(values.json ? JSON.stringify(report, null, 2) : `${report.text}\n${report.violations.length} violations`)
+  console.log(
+    values.json ? JSON.stringify(report, null, 2) : `${report.text}\n${report.violations.length} violations`,
+  )
   if (!values.json) for (const violation of report.violations) console.log(`  ${violation}`)
   return report.violations.length === 0 ? 0 : 1
 }

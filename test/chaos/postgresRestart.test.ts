@@ -60,6 +60,7 @@ describe.skipIf(cannotStart !== null)(
           }
         }
         const node = { node: `n-${mode}`, queues: ["default"], jobs: [job], limit: 20, acknowledged: true }
+        await driver.join({ id: node.node, host: "h", pid: 1, runtime: "r" }, 600_000)
         const worker = async (): Promise<void> => {
           while (!state.isOver || done.size < enqueued.length) {
             const claimed = await insist(() => driver.claim(node))

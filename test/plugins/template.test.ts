@@ -97,7 +97,9 @@ describe.skipIf(!isNode)("the README of the store template", { timeout: 240_000 
       return ""
     }
     // What vitest tells its own workers is not for the one that is started here.
-    const inherited = Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_ENV$|TEST$|FORCE_COLOR$)/.test(name))
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^(VITEST|NODE_ENV$|TEST$|FORCE_COLOR$)/.test(name),
+    )
     const PATH = `${binaries}${delimiter}${process.env["PATH"]}`
     const env = { ...Object.fromEntries(inherited), PATH, TMPDIR: join(home, "tmp"), NO_COLOR: "1" }
     const { stdout, stderr } = await promisify(execFile)("sh", ["-c", line], {

@@ -1,10 +1,12 @@
 // The operations that are hot: each tries its one statement first, and goes the general way when that says so.
 import type { NewRun, Run } from "../../../core/domain/Run.ts"
+import type { PutSchedule } from "../../../core/domain/Schedule.ts"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
 import type { Claim, Enqueued, Fire, Held, Reclaimed } from "../../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkFires, checkLimit } from "../../../core/ports/StoreLimits.ts"
 import { storeRuns } from "../enqueue.ts"
 import { fireOne } from "../fire.ts"
+import { putSchedules } from "../schedules.ts"
 import { settleOne } from "../settle.ts"
 import { runAsync } from "../Sql.ts"
 import { each, promote, promoteAll, reclaim } from "../upkeep.ts"
@@ -18,6 +20,8 @@ import { makeSettle, type Plain } from "./settle.ts"
 
 // How often one claim mends what stands in its way; each time at most `batchMax` runs and flow runs.
 const mendMax = 20
+// How often schedules are saved anew that other nodes were making at the same time.
+const putRepeatMax = 10
 
 /** The part of a store that moves runs from new to ended, and schedules forward. */
 export const makeHot = ({ connection, tables, given, transaction, run, fold }: Session) => {
@@ -85,6 +89,17 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
       // Nearly always there is nothing, and finding that out takes no transaction.
       if (!(await isLeftBehind(connection, self, given()))) return []
       return run((work) => reclaim(work, self, limit))
+    },
+    putSchedules: async (schedules: ReadonlyArray<PutSchedule>): Promise<void> => {
+      checkBatch("schedules", schedules)
+      for (let repeated = 0; ; repeated++) {
+        try {
+          return await run((work) => putSchedules(work, schedules))
+        } catch (error) {
+          // Another node has made one of them since we looked, as when all start at once: it is there by now.
+          if (!isDuplicate(error) || repeated === putRepeatMax) throw error
+        }
+      }
     },
     fire: async (fires: ReadonlyArray<Fire>): Promise<ReadonlyArray<"fired" | "conflict">> => {
       checkFires(fires)

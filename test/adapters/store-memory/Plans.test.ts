@@ -37,6 +37,7 @@ test("Plans > flow runs of one version share definition and graph, not their inp
 test("prune > with the last flow run of a version, its definition goes", () => {
   let millis = 1_000
   const store = memoryDriver({ now: () => millis })
+  void store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 1e12)
   const run = (n: number, expansion: Expansion): void => {
     void store.enqueue([newRun(n)])
     const wish = { node: "n1", queues: ["default"], jobs: ["report"], limit: 1, acknowledged: true }

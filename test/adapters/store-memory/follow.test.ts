@@ -23,6 +23,7 @@ const one: Expansion = {
 const nested = () => {
   const store = memoryDriver({ now: () => 1_000 })
   const wish = { node: "n1", queues: ["default"], jobs: ["report"], limit: 1, acknowledged: true }
+  void store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 1e12)
   void store.enqueue([newRun(1)])
   for (let level = 0; level < depth; level++) {
     const [{ id, token }] = store.claim(wish) as [Run]

@@ -49,6 +49,7 @@ export const memory = (clock = now) => {
   const database = openDatabase({ file: ":memory:" })
   const store = driverOver(database, { file: ":memory:", now: clock })
   open.push(store)
+  void store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 1e12)
   const count = (from: string): number =>
     Number(database.prepare(`select count(*) as n from ${from}`).get()?.["n"])
   return { store, database, count }

@@ -87,6 +87,7 @@ describe("rows", () => {
       driverOver(openDatabase({ file: path }), { file: path, now: () => millis }),
     )
     if (one === undefined || two === undefined) throw new Error("not opened")
+    await one.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 1e12)
     await expand(one, 1, flowOf("first", chain(2)))
     await one.cancel([runId(1)], "why")
     millis += 10
@@ -257,6 +258,7 @@ describe("a file that is closed and opened again", () => {
       ],
       { output: "inner", timeoutMillis: 60_000 },
     )
+    await store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 1e12)
     await store.enqueue([newRun(1, { job: "flow" })])
     const ran = new Map<string, number>()
     const settle = (run: Run): Settlement => {

@@ -25,6 +25,7 @@ test("disk full > an enqueue fails as a whole, says that nothing was stored, and
         services,
       ),
     )
+  await store.join({ id: "n", host: "h", pid: 1, runtime: "r" }, 1e12)
   await store.enqueue([newRun(1)])
   pragma(database, `max_page_count = ${pragma(database, "page_count")}`)
 

@@ -21,6 +21,7 @@ import { now } from "./folder.ts"
 const later = () => {
   const database = openDatabase({ file: ":memory:" })
   const store = driverOver(database, { file: ":memory:", now })
+  void store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 1e12)
   const { tables } = openSession(database, now)
   const asked: Array<{ readonly name: string; readonly first: unknown }> = []
   const promising = <T extends object>(table: T, name: string): T =>

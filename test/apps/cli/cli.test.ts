@@ -26,6 +26,7 @@ beforeAll(async () => {
     newRun(301, { job: "odd", input: JSON.stringify(`${escape}\n`) }),
     newRun(302, { job: `odd ${escape}`, delayMillis: 1e9 }),
   ])
+  await store.join({ id: "n", host: "h", pid: 1, runtime: "r" }, 60_000)
   await store.claim({ node: "n", queues: ["default"], jobs: ["odd"], limit: 1, acknowledged: true })
   await store.settle([
     {

@@ -25,9 +25,11 @@ beforeAll(async () => {
     newRun(3, { needs: [runId(1)] }),
     newRun(4, { job: "odd", priority: 9 }),
   ])
+  await store.join({ id: "n", host: "h", pid: 1, runtime: "r" }, 60_000)
   await store.claim({ node: "n", queues: ["default"], jobs: ["odd"], limit: 1, acknowledged: true })
   const failure = { name: "Error", message: "broken \u001b[31m.", kind: "error" } as const
   await store.settle([{ id: runId(4), token: 1, kind: "failed", error: failure, retryInMillis: null }])
+  await store.leave("n")
   await store.close()
 })
 const at = (...args: ReadonlyArray<string>) => inProcess(["run", ...args, "--storage", "sqlite:a.db"], folder)

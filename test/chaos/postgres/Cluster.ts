@@ -75,7 +75,8 @@ export class Cluster {
     const until = performance.now() + millis
     for (;;) {
       const alive = await this.look().catch(() => new Set<number>())
-      if (this.seats.slice(0, nodeCount).every(({ life }) => life !== undefined && alive.has(life.pid))) return
+      if (this.seats.slice(0, nodeCount).every(({ life }) => life !== undefined && alive.has(life.pid)))
+        return
       if (performance.now() > until) throw new Error(`Not all nodes are there within ${millis} ms`)
       await pause(100)
     }
@@ -193,7 +194,10 @@ export class Cluster {
         : start("node", [join(root, "test/chaos/postgres/node.child.ts"), config, String(skewMillis)])
     const seat = this.seatOf(node)
     Object.assign(seat, { life, isEnding: false })
-    void life.ended(longMillis).then((end) => this.endedByItself(seat, life, end, node, skewMillis), () => {})
+    void life.ended(longMillis).then(
+      (end) => this.endedByItself(seat, life, end, node, skewMillis),
+      () => {},
+    )
   }
 
   /** As a supervisor of processes does: a node that found no database at its start is started again. */
@@ -206,7 +210,8 @@ export class Cluster {
   ): Promise<void> {
     if (seat.life !== life || seat.isEnding) return
     await this.end(seat)
-    if (this.isKnown(life)) this.badStops.push(`process ${life.pid} ended by itself with ${end}:\n${tailOf(life)}`)
+    if (this.isKnown(life))
+      this.badStops.push(`process ${life.pid} ended by itself with ${end}:\n${tailOf(life)}`)
     await pause(500)
     if (seat.life === undefined && !seat.isEnding) this.begin(node, skewMillis)
   }
@@ -241,7 +246,9 @@ export class Cluster {
     await life.ended()
     seat.life = undefined
     const { pid } = life
-    for (const [, id = ""] of life.output().matchAll(/the outcome came too late and was not applied {2}(\S+)/g))
+    for (const [, id = ""] of life
+      .output()
+      .matchAll(/the outcome came too late and was not applied {2}(\S+)/g))
       this.refused.push({ pid, id })
     appendFileSync(join(this.options.folder, "nodes.log"), life.output())
   }
@@ -269,7 +276,11 @@ const skewOf = ({ skewMillis }: Fault): string => (skewMillis === 0 ? "" : `, it
 const wayOf = (node: number): string => `the way of ${node === nodeCount ? "the client" : `node ${node}`}`
 
 /** Does all of a plan, each fault in its time, some of them at once. */
-export const storm = async (cluster: Cluster, plan: ReadonlyArray<Fault>, quietMillis: number): Promise<void> => {
+export const storm = async (
+  cluster: Cluster,
+  plan: ReadonlyArray<Fault>,
+  quietMillis: number,
+): Promise<void> => {
   const begunAt = performance.now()
   let under: Array<Promise<void>> = []
   for (const fault of plan) {

@@ -35,7 +35,8 @@ const client = () => {
   const socket = connect({ port: proxy.port, host: "127.0.0.1" })
   socket.on("error", () => {}).on("close", () => (state.isClosed = true))
   socket.setEncoding("utf8").on("data", (text: string) => (state.said += text))
-  const answer = (text: string) => eventually(`answer ${text}`, () => (state.said === text ? true : undefined))
+  const answer = (text: string) =>
+    eventually(`answer ${text}`, () => (state.said === text ? true : undefined))
   return { socket, state, answer }
 }
 
@@ -67,23 +68,26 @@ test("what is slow comes late and in order", async () => {
   expect(performance.now() - begunAt).toBeGreaterThan(110)
 })
 
-test.each(["toServer", "toNode"] as const)("what is lost %s comes when it heals, in order, or never", async (way) => {
-  const one = client()
-  one.socket.write("a")
-  await one.answer("A")
-  proxy.lose(way)
-  one.socket.write("b")
-  await pause(50)
-  expect(one.state.said).toBe("A")
-  expect(heard).toBe(way === "toServer" ? "a" : "ab")
-  expect(one.state.isClosed).toBe(false)
-  proxy.heal()
-  one.socket.write("c")
-  await one.answer("ABC")
-  proxy.lose(way)
-  one.socket.write("d")
-  await pause(50)
-  proxy.heal(true)
-  await eventually("reset", () => (one.state.isClosed ? true : undefined))
-  expect(one.state.said).toBe("ABC")
-})
+test.each(["toServer", "toNode"] as const)(
+  "what is lost %s comes when it heals, in order, or never",
+  async (way) => {
+    const one = client()
+    one.socket.write("a")
+    await one.answer("A")
+    proxy.lose(way)
+    one.socket.write("b")
+    await pause(50)
+    expect(one.state.said).toBe("A")
+    expect(heard).toBe(way === "toServer" ? "a" : "ab")
+    expect(one.state.isClosed).toBe(false)
+    proxy.heal()
+    one.socket.write("c")
+    await one.answer("ABC")
+    proxy.lose(way)
+    one.socket.write("d")
+    await pause(50)
+    proxy.heal(true)
+    await eventually("reset", () => (one.state.isClosed ? true : undefined))
+    expect(one.state.said).toBe("ABC")
+  },
+)

@@ -9,7 +9,11 @@ import { recoveriesOf } from "./recovery.ts"
 import { reportOf, textOf } from "./report.ts"
 
 const t0 = Date.UTC(2026, 0, 1)
-const [first, second, third] = [1, 2, 3].map((n) => `0199a1b2-0000-7000-8000-00000000000${n}`) as [string, string, string]
+const [first, second, third] = [1, 2, 3].map((n) => `0199a1b2-0000-7000-8000-00000000000${n}`) as [
+  string,
+  string,
+  string,
+]
 
 const run = (id: string, more: Partial<Run> = {}): Run => ({
   id,
@@ -135,7 +139,10 @@ const right: Story = {
     { job: "work", state: "succeeded", count: 2 },
     { job: "tick-0", state: "succeeded", count: 1 },
   ],
-  incidents: [incident("kill", 11, killedAt, killedAt + 50), incident("freeze", 12, t0 + 20_100, t0 + 30_000)],
+  incidents: [
+    incident("kill", 11, killedAt, killedAt + 50),
+    incident("freeze", 12, t0 + 20_100, t0 + 30_000),
+  ],
   pidOf: new Map([
     ["a", 11],
     ["b", 12],
@@ -143,11 +150,13 @@ const right: Story = {
   refused: [{ pid: 12, id: second }],
   badStops: [],
   pausedAt: t0 + 4000,
-  leaseMillis: 5000,
+  barMillis: 6000,
 }
 
 const found = (wrong: Partial<Story>): ReadonlyArray<string> =>
-  judge({ ...right, ...wrong }).flatMap(({ name, violations }) => violations.map((what) => `${name}: ${what}`))
+  judge({ ...right, ...wrong }).flatMap(({ name, violations }) =>
+    violations.map((what) => `${name}: ${what}`),
+  )
 
 test("what a right cluster leaves behind is right", () => {
   expect(found({})).toEqual([])
@@ -164,7 +173,11 @@ describe("a planted violation is found", () => {
     ],
     [
       "a second without a row",
-      { occurrences: right.occurrences.filter(({ at }) => at === t0).concat(decided(t0 + 2000, { lastAt: t0 + 3000, count: 2 })) },
+      {
+        occurrences: right.occurrences
+          .filter(({ at }) => at === t0)
+          .concat(decided(t0 + 2000, { lastAt: t0 + 3000, count: 2 })),
+      },
       /lacks 1 seconds before/,
     ],
     ["a second with two rows", { occurrences: [...right.occurrences, decided(t0 + 2000)] }, /twice/],
@@ -176,7 +189,9 @@ describe("a planted violation is found", () => {
     ],
     [
       "a row that counts more than it spans",
-      { occurrences: [...right.occurrences.slice(0, 1), decided(t0 + 1000, { lastAt: t0 + 3000, count: 4 })] },
+      {
+        occurrences: [...right.occurrences.slice(0, 1), decided(t0 + 1000, { lastAt: t0 + 3000, count: 4 })],
+      },
       /counts 4 seconds/,
     ],
     [
@@ -186,12 +201,24 @@ describe("a planted violation is found", () => {
     ],
     [
       "an outcome of an old token",
-      { runs: [right.runs[0] as Run, { ...(right.runs[1] as Run), output: JSON.stringify({ pid: 12, token: 1 }) }, tick] },
+      {
+        runs: [
+          right.runs[0] as Run,
+          { ...(right.runs[1] as Run), output: JSON.stringify({ pid: 12, token: 1 }) },
+          tick,
+        ],
+      },
       /keeps what token 1 brought.*|late outcome of token 1 was accepted/,
     ],
     [
       "a success that its holder did not bring",
-      { runs: [{ ...(right.runs[0] as Run), output: JSON.stringify({ pid: 13, token: 2 }) }, right.runs[1] as Run, tick] },
+      {
+        runs: [
+          { ...(right.runs[0] as Run), output: JSON.stringify({ pid: 13, token: 2 }) },
+          right.runs[1] as Run,
+          tick,
+        ],
+      },
       /succeeded by process 13, which did not do it/,
     ],
     [
@@ -220,7 +247,12 @@ describe("a planted violation is found", () => {
     ],
     [
       "a run that is left running",
-      { runs: [{ ...(right.runs[0] as Run), state: "running", endedAt: null, output: null }, ...right.runs.slice(1)] },
+      {
+        runs: [
+          { ...(right.runs[0] as Run), state: "running", endedAt: null, output: null },
+          ...right.runs.slice(1),
+        ],
+      },
       /is running at the end/,
     ],
     ["an attempt without its row", { attempts: right.attempts.slice(1) }, /has errors of/],
@@ -248,12 +280,16 @@ describe("a planted violation is found", () => {
 
 test("a kill counts for the bar unless something else disturbs those that go on", () => {
   const [recovery] = recoveriesOf(right).recoveries
-  expect(recovery).toEqual({ runId: first, pid: 11, millis: 4800, counts: true })
+  expect(recovery).toEqual({ runId: first, pid: 11, takenMillis: 4700, millis: 4800, counts: true })
   for (const other of [
     incident("database", null, killedAt + 1000, killedAt + 3000),
     incident("freeze", 13, killedAt - 9000, killedAt - 1000),
   ])
-    expect(recoveriesOf({ ...right, incidents: [...right.incidents, other] }).recoveries[0]?.counts).toBe(false)
+    expect(recoveriesOf({ ...right, incidents: [...right.incidents, other] }).recoveries[0]?.counts).toBe(
+      false,
+    )
+  // Without the node's row it is known by what its handlers wrote.
+  expect(recoveriesOf({ ...right, pidOf: new Map() }).recoveries[0]).toEqual(recovery)
   // What it had lost before it was killed is not what the kill left behind.
   const earlier = right.attempts.map((attempt) => ({ ...attempt, endedAt: killedAt - 1 }))
   expect(recoveriesOf({ ...right, attempts: earlier }).recoveries).toEqual([])

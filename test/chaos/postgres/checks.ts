@@ -63,12 +63,14 @@ const seconds = ({ schedules, occurrences, pausedAt }: Story): Verdict => {
     for (const row of rows) {
       const { at, lastAt } = row
       if (at < next) found.push(`"${id}" has the second ${at} twice`)
-      else if (at >= next + 1000) found.push(`"${id}" lacks ${Math.floor((at - next) / 1000)} seconds before ${at}`)
+      else if (at >= next + 1000)
+        found.push(`"${id}" lacks ${Math.floor((at - next) / 1000)} seconds before ${at}`)
       if (lastAt - at !== (row.count - 1) * 1000)
         found.push(`"${id}" at ${at} counts ${row.count} seconds up to ${lastAt}`)
       if ((row.runId === null) === (row.reason === null))
         found.push(`"${id}" at ${at} has a run and a reason, or neither`)
-      if (row.runId !== null && row.count !== 1) found.push(`"${id}" at ${at} has one run for ${row.count} seconds`)
+      if (row.runId !== null && row.count !== 1)
+        found.push(`"${id}" at ${at} has one run for ${row.count} seconds`)
       count += row.count
       next = lastAt + 1000
     }
@@ -85,8 +87,7 @@ const seconds = ({ schedules, occurrences, pausedAt }: Story): Verdict => {
   }
 }
 
-const outputOf = ({ output }: Run): Output | null =>
-  output === null ? null : (JSON.parse(output) as Output)
+const outputOf = ({ output }: Run): Output | null => (output === null ? null : (JSON.parse(output) as Output))
 
 const holders = ({ runs, effects }: Story): Verdict => {
   const starts = new Set(effects.flatMap((line) => (line.kind === "start" ? [keyOf(line)] : [])))
@@ -117,7 +118,8 @@ const oneClaimer = ({ effects }: Story): Verdict => {
     name: "a token is given once: no two starts have the same",
     figure: `${starts.length} starts, ${byToken.size} tokens`,
     violations: twice.map(
-      ([key, lines]) => `run ${key} was started ${lines.length} times, by ${lines.map(({ pid }) => pid).join()}`,
+      ([key, lines]) =>
+        `run ${key} was started ${lines.length} times, by ${lines.map(({ pid }) => pid).join()}`,
     ),
   }
 }
@@ -187,7 +189,10 @@ const lateStarters = (
     figure: `${lateStarts.length} late starts`,
     violations: lateStarts
       .filter((line) => !incidents.some((incident) => explains(incident, line)))
-      .map(({ id, token, pid }) => `run ${id} was started late with token ${token} by process ${pid}, for no reason`),
+      .map(
+        ({ id, token, pid }) =>
+          `run ${id} was started late with token ${token} by process ${pid}, for no reason`,
+      ),
   }
 }
 
@@ -204,7 +209,9 @@ const sizeOf = (name: string, { runs, schedules, letters, attempts, effects, cou
   if (/early|tokens/.test(name)) return `${effects.filter(({ kind }) => kind === "start").length} starts`
   if (/error/.test(name)) return `${attempts.length} failed or lost attempts of ${runs.length} runs`
   if (/counts/.test(name)) return `${counts.length} counts`
-  if (/instant/.test(name)) return `${schedules.filter(({ trigger }) => trigger.kind === "every").length} fixed rates`
-  if (/overlap/.test(name)) return `${schedules.filter(({ overlap }) => overlap !== "allow").length} schedules`
+  if (/instant/.test(name))
+    return `${schedules.filter(({ trigger }) => trigger.kind === "every").length} fixed rates`
+  if (/overlap/.test(name))
+    return `${schedules.filter(({ overlap }) => overlap !== "allow").length} schedules`
   return `${runs.length} runs`
 }

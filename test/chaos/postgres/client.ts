@@ -10,6 +10,8 @@ import { filesOf, type LedgerLine, type Mode } from "../evidence.ts"
 
 const modes: ReadonlyArray<Mode> = ["broken", "refused", "flaky", "flaky"]
 
+const busyRuns = 12
+
 /**
  * Sends so many runs over so many seconds, and goes on at this rate until `isOver`, so that nothing is done to idle nodes;
  * answers when all are acknowledged.
@@ -26,6 +28,8 @@ export const send = async (options: {
   const choice = new Choice(options.seed)
   const ids = makeIds(Date.now, () => (choice.random() * 2 ** 32) | 0)
   const note = (line: LedgerLine): void => appendFileSync(ledger, `${JSON.stringify(line)}\n`)
+  // About so many are under way at a time, however fast they come: nodes are to be busy, not full.
+  const meanMillis = Math.min(1200, (busyRuns * options.seconds * 1000) / (0.66 * options.runs))
   const limits = { connectionsMax: 4, connectMillis: 2000, statementMillis: 3000 }
   const store = await postgresDriver({ url: options.url, ...limits })
 
@@ -34,7 +38,7 @@ export const send = async (options: {
     const draw = choice.int(0, 99)
     const mode = modes[draw] ?? (draw < 70 ? "slow" : "ok")
     const dueAt = choice.percent(10) ? Date.now() + choice.int(0, 3000) : null
-    const input = JSON.stringify({ mode, millis: choice.int(200, 2200) })
+    const input = JSON.stringify({ mode, millis: choice.int(100, Math.round(2 * meanMillis)) })
     note({ kind: "send", id, mode, dueAt })
     for (;;) {
       try {
@@ -50,7 +54,7 @@ export const send = async (options: {
 
   const begunAt = performance.now()
   const under = new Set<Promise<void>>()
-  for (let sent = 0; sent < options.runs || !options.isOver(); ) {
+  for (let sent = 0; sent < options.runs || !options.isOver();) {
     const passed = (performance.now() - begunAt) / (options.seconds * 1000)
     const due = Math.ceil(passed * options.runs)
     // Not more at a time than a program would: one that gets no answers waits.

@@ -38,7 +38,8 @@ export interface Story extends Evidence {
   /** Stops that were asked for and did not end with 0. */
   readonly badStops: ReadonlyArray<string>
   readonly pausedAt: number
-  readonly leaseMillis: number
+  /** How long after a kill all that was lost with it must have started again. */
+  readonly barMillis: number
 }
 
 /** Reads the tables and the files. */
@@ -71,17 +72,15 @@ export const readTables = async (folder: string, url: string): Promise<Evidence 
       schedules,
       occurrences,
       counts: await store.counts(),
-      attempts: attempts.map(
-        (row): Attempt => ({
-          runId: row["run_id"] as string,
-          attempt: row["attempt"] as number,
-          token: row["token"] as number,
-          node: row["node"] as string | null,
-          startedAt: row["started_at"] as number | null,
-          endedAt: row["ended_at"] as number,
-          error: JSON.parse(row["error"] as string) as Attempt["error"],
-        }),
-      ),
+      attempts: attempts.map((row): Attempt => ({
+        runId: row["run_id"] as string,
+        attempt: row["attempt"] as number,
+        token: row["token"] as number,
+        node: row["node"] as string | null,
+        startedAt: row["started_at"] as number | null,
+        endedAt: row["ended_at"] as number,
+        error: JSON.parse(row["error"] as string) as Attempt["error"],
+      })),
     }
   } finally {
     await connection.close()

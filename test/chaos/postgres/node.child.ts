@@ -30,8 +30,7 @@ const engine = await startProject(project, {
   context: Context.make(Clock.Clock, wrong),
   onEvent: (event) => {
     // In the words of `uhrwerk serve`, so that one reader understands both.
-    if (event.kind === "stale")
-      console.log(`the outcome came too late and was not applied  ${event.run.id}`)
+    if (event.kind === "stale") console.log(`the outcome came too late and was not applied  ${event.run.id}`)
     if (event.kind === "leaseLost") console.log("This node lost its lease")
     if (event.kind === "trouble") console.log(`Cannot ${event.doing}: ${event.error}`)
   },

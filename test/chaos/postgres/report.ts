@@ -9,7 +9,9 @@ export interface Report {
   readonly seed: number
   readonly seconds: number
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>
-  readonly size: Readonly<Record<"acknowledged" | "runs" | "starts" | "lost" | "letters" | "occurrences", number>>
+  readonly size: Readonly<
+    Record<"acknowledged" | "runs" | "starts" | "lost" | "letters" | "occurrences", number>
+  >
   /** How many starts each process had its part in, in the order in which they came: nobody stood idle. */
   readonly shares: ReadonlyArray<number>
   readonly checks: ReadonlyArray<Verdict>
@@ -46,9 +48,9 @@ export const textOf = ({ seed, seconds, faults, size, shares, checks, histories 
   const bad = checks.flatMap(({ violations }) => violations).length
   return [
     `seed ${seed}, ${seconds.toFixed(0)} s, ${total} faults: ${kinds}`,
-    `${Object.entries(size)
+    Object.entries(size)
       .map(([name, count]) => `${name} ${count}`)
-      .join(", ")}`,
+      .join(", "),
     `${shares.length} processes, with ${shares.join(", ")} starts`,
     ...checks.flatMap(({ name, figure, violations }) => [
       `${violations.length === 0 ? "ok  " : "FAIL"} ${name}: ${figure}`,
@@ -85,7 +87,10 @@ const historyOf = (story: Story, id: string): ReadonlyArray<string> => {
   }
   for (const { runId, token, endedAt, error, node, attempt } of story.attempts)
     if (runId === id)
-      timed.push([endedAt, `attempt ${attempt}, token ${token}, of node ${node} recorded as ${error.kind}: ${error.message}`])
+      timed.push([
+        endedAt,
+        `attempt ${attempt}, token ${token}, of node ${node} recorded as ${error.kind}: ${error.message}`,
+      ])
   for (const { from, to, what } of story.incidents) timed.push([from, `until ${timeOf(to)}: ${what}`])
   const row = story.runs.find((run) => run.id === id)
   const [first = 0, last = Infinity] =

@@ -11,7 +11,6 @@ import { Cluster, countsOf, storm } from "./Cluster.ts"
 import { readTables, type Story } from "./evidence.ts"
 import { planOf } from "./plan.ts"
 import { leaseMillis } from "./project.ts"
-import { recoveryMillis } from "./recovery.ts"
 import { type Report, reportOf } from "./report.ts"
 
 /** How much of it. */
@@ -22,6 +21,8 @@ export interface ChaosOptions {
   readonly seconds: number
   readonly runs: number
   readonly schedules: number
+  /** How long after the end of its lease the runs of a killed node may take to start again. */
+  readonly recoveryMillis: number
   readonly say?: (line: string) => void
 }
 
@@ -32,7 +33,7 @@ const restMillis = 120_000
 
 /** Runs it; the report has the violations. Rejects when the cluster does not come to rest. */
 export const runChaos = async (options: ChaosOptions): Promise<Report> => {
-  const { seed, faults, seconds, runs, schedules, say = () => {} } = options
+  const { seed, faults, seconds, runs, schedules, recoveryMillis, say = () => {} } = options
   const begunAt = performance.now()
   const server = await startServer({ connectionsMax: 100 })
   const ended: { report?: Report } = {}
@@ -54,7 +55,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Report> => {
         const sending = send({ folder, url, runs, seconds, seed, isOver: isOverNow })
         // Heard of where it is waited for.
         sending.catch(() => {})
-        await storm(cluster, planOf({ seed, faults, seconds }), leaseMillis + recoveryMillis + 500)
+        await storm(cluster, planOf({ seed, faults, seconds }), leaseMillis + 1500)
         isOver = true
         say("no more faults")
         await sending
@@ -69,7 +70,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Report> => {
           refused: cluster.refused,
           badStops: cluster.badStops,
           pausedAt,
-          leaseMillis,
+          barMillis: leaseMillis + recoveryMillis,
         }
         ended.report = reportOf(story, {
           seed,
@@ -109,7 +110,8 @@ const comeToRest = async (store: StoreDriver): Promise<number> => {
   await pause(1000)
   await eventually(
     "no run is open",
-    async () => ((await store.counts()).some(({ state, count }) => !isFinal(state) && count > 0) ? undefined : true),
+    async () =>
+      (await store.counts()).some(({ state, count }) => !isFinal(state) && count > 0) ? undefined : true,
     restMillis,
   )
   return pausedAt

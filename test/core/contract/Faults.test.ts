@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { expect, test } from "vitest"
 import { memoryDriver } from "../../../adapters/store-memory/mod.ts"
 import { type Fault, type FaultPlan, withFaults } from "../../../core/contract/Faults.ts"
-import { newRun, runId } from "../../../core/contract/Fixtures.ts"
+import { join, newRun, runId } from "../../../core/contract/Fixtures.ts"
 import type { StoreError } from "../../../core/domain/Errors.ts"
 import { makeVirtualTime } from "../../../core/engine/VirtualTime.ts"
 import {
@@ -119,6 +119,7 @@ test("null > the store answers as it does without", async () => {
     Effect.gen(function* () {
       const runs = yield* RunStore
       const info = yield* StoreInfo
+      yield* join("n1")
       const created = yield* runs.enqueue([newRun(n)])
       const claim = { node: "n1", queues: ["default"], jobs: ["report"], limit: 1, acknowledged: true }
       const [run] = yield* runs.claim(claim)

@@ -173,6 +173,7 @@ const begin = (seed: number, options: { failFast?: boolean; attemptMax?: number 
   const node = sample(random, 2, options.failFast ?? false)
   const store = memoryDriver({ now: () => world.millis })
   const world: World = { random, store, nodes: new Map(), millis: 1_800_000_000_000 }
+  void store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 1e12)
   void store.enqueue([newRun(1, { job: "root", attemptMax: options.attemptMax ?? 1 })])
   return { world, node, random, store }
 }

@@ -49,10 +49,10 @@ export const nodeLocalClock: Planted = {
   },
 }
 
-/** The node goes on as if its lease held, after its runs were given to others. */
+/** The node goes on as if its lease held, after its runs were given to others; no store gives it any, and work waits. */
 export const renewedAfterExpiry: Planted = {
   name: "renew answers true for a lease that is gone",
-  breaks: ["I3"],
+  breaks: ["I10"],
   make: () => ({
     driver: (honest) => ({
       ...honest,

@@ -47,8 +47,11 @@ export const stage = <C extends Check>(checkOf: (scene: Scene) => C, spoil: Spoi
   const flows = Context.get(ground.services, FlowStore)
   const told = (): ReadonlyArray<string> =>
     watch.violations.map(({ invariant, what }) => `${invariant} ${what}`)
-  const claim = (node = "n1", limit = 10, acknowledged = true) =>
-    run(
+  const join = (id: string) => run(nodes.join({ id, host: "node0", pid: 1, runtime: "test" }, leaseMillis))
+  /** A node that never joined, or was forgotten, joins before. */
+  const claim = (node = "n1", limit = 10, acknowledged = true) => {
+    if (!run(nodes.nodes()).some(({ id }) => id === node)) join(node)
+    return run(
       runs.claim({
         node,
         queues: ["default"],
@@ -58,8 +61,8 @@ export const stage = <C extends Check>(checkOf: (scene: Scene) => C, spoil: Spoi
         expanding: ["flow"],
       }),
     )
+  }
   const settle = (...settlements: ReadonlyArray<Settlement>) => run(runs.settle(settlements))
-  const join = (id: string) => run(nodes.join({ id, host: "node0", pid: 1, runtime: "test" }, leaseMillis))
   /** Moves time second by second, as a simulation does. */
   const pass = (seconds: number, each: () => void = () => {}): void => {
     for (let second = 0; second < seconds; second++) {

@@ -3,6 +3,7 @@ import { failure } from "../../../../core/contract/Fixtures.ts"
 import type { Settlement } from "../../../../core/domain/Outcome.ts"
 import { runStates } from "../../../../core/domain/Run.ts"
 import { badExpansions, expansionOf } from "./flows.ts"
+import { join } from "./schedules.ts"
 import { jobs, type Made, nodes, operation, queues, type World } from "./world.ts"
 
 /** New runs, some of which need others, and some of which are there already. */
@@ -22,9 +23,11 @@ export const enqueue = (world: World): Made => {
 }
 
 export const claim = (world: World): Made => {
-  const { choice } = world
+  const { choice, alive } = world
+  // Who has no lease gets nothing, and a sequence of that alone would not come far.
+  if (alive.length === 0 && choice.percent(90)) return join(world, 60_000)
   return operation("claim", {
-    node: choice.of(nodes),
+    node: choice.of(alive.length > 0 && choice.percent(95) ? alive : nodes),
     queues: choice.percent(80) ? queues : [choice.of(queues)],
     jobs: choice.percent(80) ? jobs : choice.some(jobs, 3),
     limit: choice.of([1, 2, 5, 50]),

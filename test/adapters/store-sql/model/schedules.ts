@@ -154,11 +154,11 @@ export const calendars = (): Made => operation("calendars")
 export const deleteCalendars = ({ choice }: World): Made =>
   operation("deleteCalendars", [choice.of(calendarNames)])
 
-export const join = ({ choice }: World): Made =>
+export const join = ({ choice }: World, leaseMillis?: number): Made =>
   operation(
     "join",
     { id: choice.of(nodes), host: "höst", pid: choice.int(1, 9), runtime: "test" },
-    choice.of([500, 5_000, 60_000]),
+    leaseMillis ?? choice.of([500, 5_000, 60_000]),
   )
 export const renew = ({ choice }: World): Made =>
   operation("renew", choice.of(nodes), choice.of([500, 5_000]))

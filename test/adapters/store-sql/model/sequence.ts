@@ -37,7 +37,7 @@ const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Ma
   [3, runs.prune],
   [2, flows.stepInputs],
   [2, flows.flowOfRun],
-  [5, flows.rerunFlow],
+  [8, flows.rerunFlow],
   [5, flows.markStep],
   [6, schedules.putSchedules],
   [1, schedules.allSchedules],

@@ -31,7 +31,7 @@ export const refusedOne = <K extends Name>(name: K, ...args: Parameters<StoreDri
 })
 
 /** What is there now. */
-export type Seen = Pick<World, "now" | "runs" | "flows" | "letters" | "schedules">
+export type Seen = Pick<World, "now" | "runs" | "flows" | "letters" | "schedules" | "alive">
 
 /** What is there now, as the makers of operations see it. */
 export class World {
@@ -44,6 +44,8 @@ export class World {
   /** The runs with letters that were not replayed. */
   readonly letters: ReadonlyArray<string>
   readonly schedules: ReadonlyArray<ScheduleRow>
+  /** Nodes whose lease holds. */
+  readonly alive: ReadonlyArray<string>
   readonly memory: Memory
 
   constructor(choice: Choice, memory: Memory, seen: Seen) {
@@ -54,6 +56,7 @@ export class World {
     this.flows = seen.flows
     this.letters = seen.letters
     this.schedules = seen.schedules
+    this.alive = seen.alive
   }
 
   /** A run in one of these states, if there is one. */
@@ -148,5 +151,7 @@ export const seenOf = async (store: StoreDriver): Promise<Seen> => {
   const flows: Array<Run> = []
   for (const run of runs) if ((await store.flowOf(run.id)) !== null) flows.push(run)
   const letters = (await store.deadLetters({ limit: 200 })).map(({ runId }) => runId)
-  return { now: await store.now(), runs, flows, letters, schedules: await store.schedules() }
+  const now = await store.now()
+  const alive = (await store.nodes()).filter(({ expiresAt }) => expiresAt > now).map(({ id }) => id)
+  return { now, runs, flows, letters, schedules: await store.schedules(), alive }
 }

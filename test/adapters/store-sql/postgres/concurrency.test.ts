@@ -26,6 +26,8 @@ describe.skipIf(missing !== null)(
     // Both at once, over a schema that is not there: migrations are part of the race.
     beforeAll(async () => {
       nodes = await Promise.all([1, 2].map(() => postgresDriver({ url, schema })))
+      for (let index = 0; index < 8; index++)
+        await a().join({ id: `n${index}`, host: "h", pid: 1, runtime: "test" }, 600_000)
     })
     afterAll(async () => {
       for (const node of nodes) await node.close()
@@ -246,6 +248,28 @@ describe.skipIf(missing !== null)(
       expect([...reclaimed, ...late.map(({ id }) => id)].toSorted()).toEqual(runs.map(({ id }) => id))
       expect(taken).toHaveLength(200)
       expect(await countsOf("left")).toEqual({ succeeded: 200 })
+    })
+
+    test("putSchedules > nodes that start at the same time save the same schedules, and each succeeds", async () => {
+      for (let round = 0; round < 10; round++) {
+        const schedules = Array.from({ length: 20 }, (_, index) => ({
+          id: `start-${round}-${index}`,
+          job: "start",
+          trigger: { kind: "every", periodMillis: 1000, startAt: null } as const,
+          input: null,
+          overlap: "skip" as const,
+          fromConfig: true,
+          cursor: 0,
+          nextAt: null,
+          zoneData: null,
+        }))
+        await Promise.all(
+          Array.from({ length: 4 }, async (_, index) => nodeOf(index).putSchedules(schedules)),
+        )
+      }
+      const made = (await a().schedules()).filter(({ job }) => job === "start")
+      expect(made.map(({ version }) => version)).toEqual(made.map(() => 1))
+      expect(made).toHaveLength(200)
     })
 
     test("counts > many small changes are folded, and their sum stays", async () => {

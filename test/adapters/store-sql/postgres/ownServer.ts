@@ -88,7 +88,14 @@ export const startServer = async ({ connectionsMax = 40 } = {}): Promise<OwnServ
   const port = await freePort()
   const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=${connectionsMax}`
   const starting = ["-D", data, "-w", "-o", settings, "-l", join(folder, "log"), "start"]
-  const stopping = (mode: "fast" | "immediate"): ReadonlyArray<string> => ["-D", data, "-w", "-m", mode, "stop"]
+  const stopping = (mode: "fast" | "immediate"): ReadonlyArray<string> => [
+    "-D",
+    data,
+    "-w",
+    "-m",
+    mode,
+    "stop",
+  ]
   const start = (): void => run("pg_ctl", starting)
   const stop = (mode: "fast" | "immediate" = "fast"): void => run("pg_ctl", stopping(mode))
   start()

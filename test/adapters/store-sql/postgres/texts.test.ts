@@ -27,6 +27,7 @@ test.each(["", "a,b", '"', "\\", "{}", "NULL", "null", " a ", "'", "\n\t", "Ã¤â‚
 test("a reason with a character that the server refuses is stored without it, with the rest of the batch", async () => {
   await store.enqueue([newRun(1), newRun(2)])
   const wish = { node: "n", queues: ["default"], jobs: ["report"], limit: 2, acknowledged: true }
+  await store.join({ id: "n", host: "h", pid: 1, runtime: "r" }, 60_000)
   const [first, second] = await store.claim(wish)
   const settled = await store.settle([
     { id: first!.id, token: first!.token, kind: "declined", reason: "a\0b" },

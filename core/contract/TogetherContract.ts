@@ -1,0 +1,164 @@
+// What a store promises to callers who come at the same time: each operation is whole by itself, so whatever the order,
+// the end is one that could have come of one call after the other. A store that answers at once never sees two; one
+// that waits for its database may.
+import * as Effect from "effect/Effect"
+import { RunStore, ScheduleStore } from "../ports/Store.ts"
+import { type Case, ContractClock, expectFields, expectSame } from "./Case.ts"
+import {
+  claim,
+  claimOne,
+  enqueue,
+  failing,
+  newRun,
+  newRuns,
+  runId,
+  settle,
+  stored,
+  success,
+} from "./Fixtures.ts"
+import { beginFlow, claimStep, expectTrueCounts, flowOf, step } from "./FlowStoreContract/fixtures.ts"
+import { fireAt, newSchedule, put, rowOf } from "./ScheduleStoreContract/fixtures.ts"
+
+/** Makes all calls at once; answers what each was answered, in their order. */
+const together = <A, E, R>(calls: Iterable<Effect.Effect<A, E, R>>): Effect.Effect<Array<A>, E, R> =>
+  Effect.all(calls, { concurrency: "unbounded" })
+
+const times = <A>(count: number, make: (index: number) => A): Array<A> =>
+  Array.from({ length: count }, (_, index) => make(index))
+
+/** Cases of calls that are made at the same time. */
+export const togetherContract: ReadonlyArray<Case> = [
+  {
+    name: "enqueue > of several at once with one key, and of one id, one is stored",
+    run: Effect.gen(function* () {
+      const answers = yield* together([
+        ...times(4, (n) => enqueue(newRun(n + 1, { key: "k" }))),
+        ...times(4, () => enqueue(newRun(9))),
+      ])
+      const results = answers.flat().map(({ result }) => result)
+      yield* expectSame("created", results.filter((result) => result === "created").length, 2)
+      yield* expectSame(
+        "of the key",
+        new Set(
+          answers
+            .slice(0, 4)
+            .flat()
+            .map(({ id }) => id),
+        ).size,
+        1,
+      )
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "claim > several at once: each run is given once",
+    run: Effect.gen(function* () {
+      yield* enqueue(...newRuns(20))
+      yield* claim({ jobs: ["none"] })
+      const taken = (yield* together(times(8, () => claim({ limit: 3 })))).flat()
+      const ids = new Set(taken.map(({ id }) => id))
+      yield* expectSame("each once", ids.size, taken.length)
+      yield* expectSame("tokens", [...new Set(taken.map(({ token }) => token))], [1])
+      // Those that one claim has in hand, another may pass over: they are there for the next.
+      const left = yield* claim({ limit: 20 })
+      yield* expectSame("all", taken.length + left.length, 20)
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "settle > of several outcomes at once under one token one is applied",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      yield* enqueue(newRun(1), newRun(2, { job: "load", needs: [runId(1)] }))
+      const run = yield* claimOne()
+      const outcomes = [success(run, "1"), failing(run, 60_000), success(run, "2"), failing(run)]
+      yield* together(outcomes.map((outcome) => settle(outcome)))
+      const { state, output } = yield* stored(run.id)
+      const failures = state === "succeeded" ? 0 : 1
+      yield* expectSame("attempts", (yield* runs.attempts(run.id)).length, failures)
+      yield* expectSame("output", output === null, state !== "succeeded")
+      const letters = (yield* runs.deadLetters({ limit: 10 })).length
+      yield* expectSame("letters", letters, state === "dead" ? 1 : 0)
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "settle > needs that end at once release what waits for them, once",
+    run: Effect.gen(function* () {
+      yield* enqueue(...newRuns(6))
+      yield* enqueue(newRun(7, { job: "load", needs: [1, 2, 3, 4, 5, 6].map(runId) }))
+      const taken = yield* claim()
+      yield* together(taken.map((run) => settle(success(run))))
+      yield* expectFields("released", yield* stored(runId(7)), { state: "ready", waitingFor: 0 })
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "settle > steps that end at once end their flow run, once",
+    run: Effect.gen(function* () {
+      const ids = times(6, (n) => `s${n}`)
+      yield* beginFlow(1, flowOf([...ids.map((id) => step(id)), step("last", ids)]))
+      const taken = []
+      for (const id of ids) taken.push(yield* claimStep(id))
+      yield* together(taken.map((run) => settle(success(run))))
+      yield* settle(success(yield* claimStep("last")))
+      yield* expectFields("flow run", yield* stored(runId(1)), { state: "succeeded", waitingFor: 0 })
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "cancel > at once with its outcome: it has one end, and that stays",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      yield* enqueue(...newRuns(6))
+      const taken = yield* claim()
+      yield* together([
+        ...taken.map((run) => Effect.asVoid(settle(success(run)))),
+        Effect.asVoid(
+          runs.cancel(
+            taken.map(({ id }) => id),
+            "Not wanted",
+          ),
+        ),
+      ])
+      for (const { id } of taken) {
+        const { state, reason } = yield* stored(id)
+        yield* expectSame(`end of ${id}`, reason, state === "cancelled" ? "Not wanted" : null)
+      }
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "fire > one step, from several planners at once, is done once",
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      const schedules = yield* ScheduleStore
+      const now = (yield* ContractClock).now()
+      yield* put(newSchedule("s", { cursor: now - 1, nextAt: now }))
+      const row = yield* rowOf("s")
+      // Keyed ones are looked at one by one.
+      const steps = times(6, (n) => fireAt(row, now, newRun(n + 1, n % 2 === 0 ? {} : { key: `k${n}` })))
+      const answers = (yield* together(steps.map((each) => schedules.fire([each])))).flat()
+      yield* expectSame("fired", answers.filter((answer) => answer === "fired").length, 1)
+      const ledger = yield* schedules.occurrences({ limit: 10 })
+      const stored = (yield* runs.list({ limit: 10 })).map(({ id }) => id)
+      yield* expectSame(
+        "one row, one run",
+        ledger.map((each) => each.runId),
+        stored,
+      )
+      yield* expectFields("schedule", yield* rowOf("s"), { version: row.version + 1, runCount: 1 })
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "putSchedules > nodes that save the same new schedules at once all succeed",
+    run: Effect.gen(function* () {
+      const now = (yield* ContractClock).now()
+      const rows = times(5, (n) => newSchedule(`s${n}`, { cursor: now - 1, nextAt: now }))
+      yield* together([put(...rows), put(...rows.toReversed()), put(...rows)])
+      const kept = (yield* (yield* ScheduleStore).schedules()).map(({ id, version }) => `${id} ${version}`)
+      yield* expectSame("schedules", kept.sort(), ["s0 1", "s1 1", "s2 1", "s3 1", "s4 1"])
+    }),
+  },
+]

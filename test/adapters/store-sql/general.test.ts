@@ -1,0 +1,87 @@
+// The general way of a store, over the tables of the template: answering later, one transaction after the other, as
+// those of a database with a network before it do; and for one engine at a time.
+import { describe, test } from "vitest"
+import { makeStore, runAsync, runSync, type StoreTables } from "../../../adapters/store-sql/mod.ts"
+import { registerCases } from "../../../apps/sdk/registerCases.ts"
+import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
+import { Database } from "../../../plugins/store-template/Database.ts"
+import { makeFlows } from "../../../plugins/store-template/flows.ts"
+import { makeCalendars, makeNodes } from "../../../plugins/store-template/nodes.ts"
+import { makeRows } from "../../../plugins/store-template/rows.ts"
+import { makeRuns } from "../../../plugins/store-template/runs.ts"
+import { makeSchedules } from "../../../plugins/store-template/schedules.ts"
+
+const tablesOf = (database: Database, now: () => number): StoreTables => {
+  const rows = database.transaction(() => makeRows(database))
+  return {
+    now,
+    runs: makeRuns(database, rows),
+    flows: makeFlows(database, rows),
+    schedules: makeSchedules(database, rows),
+    calendars: makeCalendars(rows),
+    nodes: makeNodes(rows),
+  }
+}
+
+/** The same table, of which every answer comes a turn later. */
+const later = <T extends object>(table: T): T =>
+  Object.fromEntries(
+    Object.entries(table).map(([name, ask]) => [
+      name,
+      async (...args: ReadonlyArray<unknown>): Promise<unknown> => {
+        await Promise.resolve()
+        return (ask as (...args: ReadonlyArray<unknown>) => unknown)(...args)
+      },
+    ]),
+  ) as T
+
+const closed = (): void => {}
+
+const openLater = (now: () => number): StoreDriver => {
+  const database = new Database()
+  const { runs, flows, schedules, calendars, nodes } = tablesOf(database, now)
+  const tables: StoreTables = {
+    now,
+    runs: later(runs),
+    flows: later(flows),
+    schedules: later(schedules),
+    calendars: later(calendars),
+    nodes: later(nodes),
+  }
+  let last: Promise<unknown> = Promise.resolve()
+  return makeStore({
+    capabilities: { name: "later", durable: false, shared: true },
+    now,
+    close: closed,
+    transaction: (logic) => {
+      const answer = last.then(async () => {
+        database.begin()
+        try {
+          const value = await runAsync(logic(tables))
+          database.commit()
+          return value
+        } catch (error) {
+          database.rollback()
+          throw error
+        }
+      })
+      last = answer.catch(closed)
+      return answer
+    },
+  })
+}
+
+const openAlone = (now: () => number): StoreDriver => {
+  const database = new Database()
+  const tables = tablesOf(database, now)
+  return makeStore({
+    capabilities: { name: "alone", durable: false, shared: false },
+    now,
+    close: closed,
+    transaction: (logic) => database.transaction(() => runSync(logic(tables))),
+  })
+}
+
+describe("tables that answer later", () => registerCases(test, "later", openLater))
+describe("a store for one engine", () =>
+  registerCases(test, "alone", openAlone, { durable: false, shared: false }))
