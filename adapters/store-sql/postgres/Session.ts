@@ -6,12 +6,16 @@ import { runAsync } from "../Sql.ts"
 import { Work } from "../Work.ts"
 import type { Connection, Queryable } from "./Connection.ts"
 import { makeFolding } from "./counts.ts"
+import { isDuplicate } from "./failures.ts"
 import { compileFlows, flowTable } from "./FlowTable.ts"
 import { runTable } from "./RunTable.ts"
 import { compileRuns } from "./runStatements.ts"
 import { compileSchedules, scheduleTable } from "./ScheduleTable.ts"
 import { tablesOf } from "./schema.ts"
 import { clock as clockOf, prepare, sql } from "./Statement.ts"
+
+// How often a transaction is tried that finds others' rows in its way.
+const tryMax = 5
 
 /** An open store, as its operations use it. */
 export type Session = ReturnType<typeof openSession>
@@ -32,8 +36,20 @@ export const openSession = (connection: Connection, schema: string, now: (() => 
   const nowOf = async (queryable: Queryable): Promise<number> =>
     given() ?? ((await readClock(queryable, { now: null }))[0]?.["now"] as number)
 
-  /** Runs `body`, which may use statements of its own beside the work, in one transaction, and again after a deadlock. */
+  /**
+   * Runs `body`, which may use statements of its own beside the work, in one transaction. It runs again after a deadlock,
+   * and when somebody else was faster to store a row that was not there when it looked: then it is.
+   */
   const transaction = async <A>(body: (work: Work, queryable: Queryable) => Promise<A>): Promise<A> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await transactionOnce(body)
+      } catch (error) {
+        if (!isDuplicate(error) || attempt === tryMax) throw error
+      }
+    }
+  }
+  const transactionOnce = async <A>(body: (work: Work, queryable: Queryable) => Promise<A>): Promise<A> => {
     const answer = await connection.transaction(async (queryable) => {
       const clock = { given: given(), now: await nowOf(queryable) }
       const work = new Work(

@@ -96,6 +96,21 @@ describe.skipIf(missing !== null)(
       expect(await countsOf("part")).toEqual({ succeeded: 40 })
     })
 
+    test("putSchedules > eight nodes that start with the same new schedules all save them, each once", async () => {
+      for (let round = 0; round < 5; round++) {
+        const schedules = [1, 2, 3].map((n) =>
+          newSchedule(`saved ${round} ${n}`, { cursor: 0, nextAt: null }),
+        )
+        await Promise.all(
+          Array.from({ length: 8 }, async (_, index) =>
+            nodeOf(index).putSchedules(index % 2 === 0 ? schedules : schedules.toReversed()),
+          ),
+        )
+        const saved = (await a().schedules()).filter(({ id }) => id.startsWith(`saved ${round}`))
+        expect(saved.map(({ version }) => version)).toEqual([1, 1, 1])
+      }
+    })
+
     test("fire > of eight planners with one version, one fires", async () => {
       await a().putSchedules([newSchedule("raced", { cursor: 0, nextAt: 1000 })])
       for (let round = 1; round <= 10; round++) {
