@@ -40,7 +40,7 @@ export {
   type Wanted,
 } from "./StoreTables.ts"
 export type * from "./Tables.ts"
-export { each, promote, promoteAll } from "./upkeep.ts"
+export { each, promote, promoteAll, reclaim } from "./upkeep.ts"
 export { aheadMax, type EndedRun, endedReason, Work } from "./Work.ts"
 
 export type { DeadLetter } from "../../core/domain/DeadLetter.ts"

@@ -20,7 +20,18 @@ export type Storage =
   | `postgres://${string}`
   | `postgresql://${string}`
   | "memory:"
-  | { readonly name: string; readonly layer: StoreLayer }
+  | OwnStorage
+
+/** A store that is none of the house's own, such as a plugin's. */
+export interface OwnStorage {
+  /** As people know it; never with a password. */
+  readonly name: string
+  readonly layer: StoreLayer
+  /** Opens it for a command beside engines (`uhrwerk run list`); without it, it can only be looked at from its engines. */
+  readonly open?: () => Promise<StoreDriver>
+  /** The SQL that opening it would run to bring it up to date (`uhrwerk migrate --plan`). */
+  readonly plan?: () => Promise<string>
+}
 
 /** A store's services as a layer. */
 export type StoreLayer = Layer.Layer<Store, StoreUnusable | StoreInUse>
@@ -47,8 +58,10 @@ export const parseStorage = (
   storage: Storage = "sqlite:uhrwerk.db",
 ): Result.Result<ParsedStorage, InvalidInput> => {
   const own = { notifier: Notifier.layerLocal, open: null, plan: null, enqueueIn: null }
-  if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer))
-    return Result.succeed({ name: storage.name, layer: storage.layer, ...own })
+  if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer)) {
+    const { name, layer, open = null, plan = null } = storage
+    return Result.succeed({ ...own, name, layer, open, plan })
+  }
   if (storage === "memory:") return Result.succeed({ name: "memory", layer: layerMemory, ...own })
   const text = typeof storage === "string" ? storage : ""
   if (text.startsWith("sqlite:") && text !== "sqlite:") return Result.succeed(sqlite(text.slice(7)))

@@ -612,6 +612,14 @@ describe("a good config", () => {
     expect(storage.layer).toBe(layerMemory)
   })
 
+  test("may bring one that the commands can open, and say what that would change", async () => {
+    const open = () => Promise.reject(new Error("not here"))
+    const plan = () => Promise.resolve("create table;")
+    const own = { name: "mine", layer: layerMemory, open, plan }
+    const { storage } = await checkConfig({ jobs: [one], storage: own })
+    expect(storage).toMatchObject({ name: "mine", open, plan, enqueueIn: null })
+  })
+
   test("with schedules whose names would collide is refused: each has an id of its own", () =>
     expectRefusal(
       { jobs: [job("a", { run, on: [every("1s"), every("2s")] }), job("a#2", { run, on: every("3s") })] },

@@ -55,6 +55,20 @@ const wiping = (database: Database): (() => void) => {
   return () => database.transaction(() => statements.forEach((statement) => statement.run()))
 }
 
+/** The same store, of which every operation waits until it was emptied. */
+export const after = (ready: Promise<void>, store: StoreDriver): StoreDriver =>
+  new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === "function"
+        ? async (...args: ReadonlyArray<unknown>) => {
+            await ready
+            return (value as (...args: ReadonlyArray<unknown>) => unknown)(...args)
+          }
+        : value
+    },
+  })
+
 /** Performs one operation on both; answers what memory said, or how they differ. */
 export const step = async (
   pair: Pair,

@@ -5,8 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { memoryDriver } from "../../../../adapters/store-memory/mod.ts"
 import { driverOver } from "../../../../adapters/store-sql/postgres.ts"
 import { migrate } from "../../../../adapters/store-sql/postgres/migrate.ts"
-import type { StoreDriver } from "../../../../core/ports/StoreDriver.ts"
-import { type Pair, report, startAt } from "../model/replay.ts"
+import { after, type Pair, report, startAt } from "../model/replay.ts"
 import { runSeed } from "../model/sequence.ts"
 import { pgliteConnection } from "./pglite.ts"
 import { empty } from "./schemas.ts"
@@ -21,20 +20,6 @@ const seeds =
 
 let database: PGlite
 let fresh: () => Pair
-
-/** The same store, of which every operation waits until it was emptied. */
-const after = (ready: Promise<void>, store: StoreDriver): StoreDriver =>
-  new Proxy(store, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name)
-      return typeof value === "function"
-        ? async (...args: ReadonlyArray<unknown>) => {
-            await ready
-            return (value as (...args: ReadonlyArray<unknown>) => unknown)(...args)
-          }
-        : value
-    },
-  })
 
 beforeAll(async () => {
   database = await PGlite.create()
