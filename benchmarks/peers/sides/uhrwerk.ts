@@ -6,6 +6,9 @@ import type { Place, Side } from "../Side.ts"
 
 const jobName = "noop"
 
+// There is no call for many: sends that are under way at a time are written together, in batches of 500.
+const senders = +(process.env.SENDERS??2000)
+
 /** Opens it over a storage's address; `drop` removes what was made there. */
 export const openUhrwerk = async (
   storage: `sqlite:${string}` | `postgres://${string}`,
@@ -36,7 +39,16 @@ export const openUhrwerk = async (
     running.send(noop, { n }, dueAt === undefined ? {} : { at: dueAt })
   return {
     send,
-    sendAll: (count, dueAt) => Promise.all(Array.from({ length: count }, (_, n) => send(n, dueAt?.(n)))),
+    sendAll: async (count, dueAt) => {
+      let next = 0
+      const sender = async (): Promise<void> => {
+        while (next < count) {
+          const n = next++
+          await send(n, dueAt?.(n))
+        }
+      }
+      await Promise.all(Array.from({ length: senders }, sender))
+    },
     work: async (handler) => {
       handle = handler
       const stopped = running.stop()
