@@ -8,7 +8,7 @@ import { measureSides } from "./measure.ts"
 import { help, type Options, parseOptions } from "./options.ts"
 import { install, installed, type PackageName, versions } from "./packages.ts"
 import { aimsOf, human, type Report, sidesOf } from "./report.ts"
-import { askServers } from "./servers.ts"
+import { askServers } from "../common/servers.ts"
 import type { SideModule } from "./Side.ts"
 import { loadSide, type SideName, sideNames } from "./sides.ts"
 

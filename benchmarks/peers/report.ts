@@ -4,7 +4,7 @@ import { median, rounded, type Spans, spansOf } from "../common/statistics.ts"
 import { figure, table } from "../common/table.ts"
 import type { Measured, Work } from "./measured.ts"
 import type { Rounds } from "./measure.ts"
-import type { Servers } from "./servers.ts"
+import type { Servers } from "../common/servers.ts"
 import type { SideInfo } from "./Side.ts"
 import type { SideName } from "./sides.ts"
 

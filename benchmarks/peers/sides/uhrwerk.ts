@@ -7,7 +7,7 @@ import type { Place, Side } from "../Side.ts"
 const jobName = "noop"
 
 // There is no call for many: sends that are under way at a time are written together, in batches of 500.
-const senders = +(process.env.SENDERS??2000)
+const senders = 2000
 
 /** Opens it over a storage's address; `drop` removes what was made there. */
 export const openUhrwerk = async (
