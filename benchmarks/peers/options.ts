@@ -11,7 +11,7 @@ export type FigureName = (typeof figureNames)[number]
 const sizes = {
   runs: { fallback: 20_000, min: 10, max: 1_000_000, help: "jobs that are enqueued in bulk, and drained" },
   single: { fallback: 500, min: 1, max: 100_000, help: "sends of one sender that awaits each" },
-  inflight: { fallback: 5000, min: 1, max: 1_000_000, help: "sends of 64 senders, each awaits its own" },
+  inflight: { fallback: 2000, min: 1, max: 1_000_000, help: "sends of 64 senders, each awaits its own" },
   concurrency: { fallback: 200, min: 1, max: 1000, help: "jobs at once in the one process, for all sides" },
   samples: {
     fallback: 100,

@@ -38,7 +38,7 @@ interface Worker {
   close(): Promise<void>
 }
 
-type Delay = { readonly delay: number } | Record<string, never>
+type Delay = { readonly delay: number; readonly timestamp: number } | Record<string, never>
 
 const job = "noop"
 
@@ -50,8 +50,11 @@ export const open = async (place: Place): Promise<Side> => {
   const queue = new Queue(job, { ...given, defaultJobOptions: { removeOnComplete: false } })
   await queue.waitUntilReady()
   let worker: Worker | undefined
-  const delayOf = (dueAt: number | undefined): Delay =>
-    dueAt === undefined ? {} : { delay: Math.max(0, dueAt - Date.now()) }
+  // It adds the delay to the job's time, which would be some milliseconds later than this.
+  const delayOf = (dueAt: number | undefined): Delay => {
+    const timestamp = Date.now()
+    return dueAt === undefined ? {} : { delay: Math.max(0, dueAt - timestamp), timestamp }
+  }
   return {
     send: (n, dueAt) => queue.add(job, { n }, delayOf(dueAt)),
     sendAll: (count, dueAt) =>
