@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import postgres from "postgres"
+import { runtimeName } from "../../apps/sdk/runtime.ts"
 import { environment, load } from "../common/environment.ts"
 import { measureSides } from "./measure.ts"
 import { help, type Options, parseOptions } from "./options.ts"
@@ -24,6 +25,11 @@ export const main = async (args: ReadonlyArray<string>): Promise<number> => {
   if (options === "help") {
     console.log(help())
     return 0
+  }
+  // What the peers are made for; on others a figure would say as much about the runtime as about them.
+  if (runtimeName().split(" ")[0] !== "node") {
+    console.error("peers: it runs on Node only. Run it by `npm run bench -- peers`")
+    return 2
   }
   const folder = mkdtempSync(join(options.folder, "uhrwerk-bench-"))
   try {

@@ -21,17 +21,20 @@ export const fillHistory = async (sql: Sql, schema: string, count: number): Prom
   const from = Date.now() - spanMillis
   for (let first = 0; first < count; first += chunk) {
     const values = [from, spanMillis - 60_000, count, first, Math.min(first + chunk, count) - 1]
-    await sql.unsafe(
-      `insert into ${schema}.runs (id, job, queue, priority, due_at, created_at, attempt_max, input)
-      select id, '${job}', '${queue}', 0, at, at, 3, '{"n":' || g || '}' from (${series}) as each`,
-      values,
-    )
-    await sql.unsafe(
-      `insert into ${schema}.ended (id, state, due_at, attempt, losses, token, settled_token, started_at,
-        start_acknowledged, waiting_for, ended_at)
-      select id, 'succeeded', at, 1, 0, 1, 1, at + 3, 1, 0, at + 5 from (${series}) as each`,
-      values,
-    )
+    // Both at a time, on two connections if there are as many.
+    await Promise.all([
+      sql.unsafe(
+        `insert into ${schema}.runs (id, job, queue, priority, due_at, created_at, attempt_max, input)
+        select id, '${job}', '${queue}', 0, at, at, 3, '{"n":' || g || '}' from (${series}) as each`,
+        values,
+      ),
+      sql.unsafe(
+        `insert into ${schema}.ended (id, state, due_at, attempt, losses, token, settled_token, started_at,
+          start_acknowledged, waiting_for, ended_at)
+        select id, 'succeeded', at, 1, 0, 1, 1, at + 3, 1, 0, at + 5 from (${series}) as each`,
+        values,
+      ),
+    ])
   }
   await sql.unsafe(
     `insert into ${schema}.run_counts (job, state, count) values ('${job}', 'succeeded', ${count})`,

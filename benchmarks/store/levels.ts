@@ -25,7 +25,7 @@ export const fillLevels = async (
   histories: ReadonlyArray<number>,
   progress: (text: string) => void,
 ): Promise<ReadonlyMap<number, { readonly schema: string; readonly filledMillis: number }>> => {
-  const sql = postgres(address, { max: 1, onnotice: () => {} })
+  const sql = postgres(address, { max: 2, onnotice: () => {} })
   const levels = new Map<number, { readonly schema: string; readonly filledMillis: number }>()
   try {
     for (const history of histories) {
