@@ -15,8 +15,8 @@ import type { Backfilled } from "../../core/engine/Backfill.ts"
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { RunStore, type Store } from "../../core/ports/Store.ts"
-import type { RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
-import { stopped } from "../../core/run/Enqueue.ts"
+import type { Enqueued, RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
+import { type RunRequest, stopped } from "../../core/run/Enqueue.ts"
 import { checkConfig, type Config, type Project } from "./config.ts"
 import { guardProcess } from "./guard.ts"
 import { makeFlowHandlers } from "./flowHandlers.ts"
@@ -142,6 +142,11 @@ export const startProject = async (project: Project, options: StartOptions = {})
       options.context === undefined ? effect : Effect.provide(effect, options.context),
     )
   }
+  /** What is sent most often needs none of the runtime's services, and the batcher answers it also when the engine ends. */
+  const enqueue = async (request: RunRequest): Promise<Enqueued> => {
+    if (isOver || options.context !== undefined) return run(core.enqueue(request))
+    return Effect.runPromise(core.enqueue(request))
+  }
   const core = await run(Engine).catch(async (error: unknown) => {
     await runtime.dispose()
     throw error
@@ -178,7 +183,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
   const running: RunningEngine = {
     ...makeFlowCalls(core, run),
     send: async (job, input, sendOptions = {}) => {
-      const { id, result } = await run(core.enqueue(await requestOf(job, input, sendOptions)))
+      const { id, result } = await enqueue(await requestOf(job, input, sendOptions))
       return {
         id,
         created: result === "created",

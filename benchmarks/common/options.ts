@@ -11,6 +11,16 @@ export interface Size {
   readonly help: string
 }
 
+/** A text that may be given. */
+export interface Text {
+  readonly fallback: string
+  readonly help: string
+  /** Why it cannot be this, or `undefined`. Default: any text will do. */
+  readonly wrong?: (value: string) => string | undefined
+}
+
+type Texts = Readonly<Record<string, Text>>
+
 /** Checked options. */
 export type BenchOptions<Sizes extends string, Figures extends string> = Readonly<Record<Sizes, number>> & {
   readonly json: boolean
@@ -23,11 +33,15 @@ export const benchHelp = (
   about: string,
   sizes: Readonly<Record<string, Size>>,
   figures: ReadonlyArray<string>,
+  texts: Texts = {},
 ): string =>
   [
     about,
     ...Object.entries(sizes).map(
       ([name, { fallback, help }]) => `  --${`${name} N`.padEnd(16)} ${help} (default ${fallback})`,
+    ),
+    ...Object.entries(texts).map(
+      ([name, { fallback, help }]) => `  --${`${name} TEXT`.padEnd(16)} ${help} (default ${fallback})`,
     ),
     `  --only NAME        ${figures.join(", ")}; may be repeated (default: all)`,
     "  --folder PATH      where the files are made (default: the system's folder for temporary files)",
@@ -35,16 +49,18 @@ export const benchHelp = (
   ].join("\n")
 
 /** Reads the command line: options, or `help`; throws an `Error` that names the option. */
-export const benchOptions = <Sizes extends string, Figures extends string>(
+export const benchOptions = <Sizes extends string, Figures extends string, Own extends string = never>(
   args: ReadonlyArray<string>,
   sizes: Readonly<Record<Sizes, Size>>,
   figures: ReadonlyArray<Figures>,
-): BenchOptions<Sizes, Figures> | "help" => {
+  texts: Readonly<Record<Own, Text>> = {} as Readonly<Record<Own, Text>>,
+): (BenchOptions<Sizes, Figures> & Readonly<Record<Own, string>>) | "help" => {
   const names = Object.keys(sizes) as unknown as ReadonlyArray<Sizes>
+  const textNames = Object.keys(texts) as unknown as ReadonlyArray<Own>
   const { values } = parseArgs({
     args: [...args],
     options: {
-      ...Object.fromEntries(names.map((name) => [name, { type: "string" as const }])),
+      ...Object.fromEntries([...names, ...textNames].map((name) => [name, { type: "string" as const }])),
       only: { type: "string", multiple: true },
       folder: { type: "string" },
       json: { type: "boolean", default: false },
@@ -62,6 +78,14 @@ export const benchOptions = <Sizes extends string, Figures extends string>(
     }
     read[name] = size
   }
+  const said: Partial<Record<Own, string>> = {}
+  for (const name of textNames) {
+    const { fallback, wrong } = texts[name]
+    const text = (given[name] as string | undefined) ?? fallback
+    const reason = wrong?.(text)
+    if (reason !== undefined) throw new Error(`--${name}: "${text}" ${reason}`)
+    said[name] = text
+  }
   const only = (given["only"] ?? figures) as ReadonlyArray<Figures>
   for (const name of only) {
     if (figures.includes(name)) continue
@@ -69,6 +93,7 @@ export const benchOptions = <Sizes extends string, Figures extends string>(
   }
   return {
     ...(read as Readonly<Record<Sizes, number>>),
+    ...(said as Readonly<Record<Own, string>>),
     json: given["json"] === true,
     only: new Set(only),
     folder: (given["folder"] as string | undefined) ?? tmpdir(),

@@ -3,6 +3,7 @@
 import { type Job, job as defineJob } from "../../apps/sdk/mod.ts"
 import { sleep, within } from "../common/meter.ts"
 import { type Spans, spansOf } from "../common/statistics.ts"
+import { wallClock } from "../common/wallClock.ts"
 import { job } from "./floor.ts"
 import type { Harness } from "./harness.ts"
 import type { Options } from "./options.ts"
@@ -94,12 +95,4 @@ export const measureLateness = async (
 
 const until = async (done: () => boolean): Promise<void> => {
   while (!done()) await sleep(5)
-}
-
-/** Epoch milliseconds with fractions, true to `Date.now()`, which shows whole ones only. */
-const wallClock = (): (() => number) => {
-  const tick = Date.now()
-  while (Date.now() === tick);
-  const origin = Date.now() - performance.now()
-  return () => origin + performance.now()
 }

@@ -1,5 +1,6 @@
 // Group commit: what many callers want in the same turn of the event loop becomes one call to the store, so a
-// disk is waited for once and not once a caller. Order is kept; memory is bounded by `waitingMax`.
+// disk is waited for once and not once a caller. Order is kept; memory is bounded by `waitingMax`. While more than a
+// batch waits, `writersMax` writes may be under way at a time, begun in that order.
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Result from "effect/Result"
@@ -24,20 +25,23 @@ interface Waiting<Item, Answer, E> {
  * `write` fails for a batch it is asked again for each item alone (`again`), so one item that cannot be done
  * takes no other with it; therefore `write` must be safe to repeat. Whoever has no answer when the scope ends,
  * or when `write` breaks, gets the error of `abandoned`, which is told whether the item was under way: nobody waits for
- * ever.
+ * ever. `writersMax` (default 1) bounds the writes that are under way at a time; a further one begins beside another only
+ * with a full batch, or what one write could take would be torn into several.
  */
 export const makeBatcher = <Item, Answer, E>(options: {
   readonly write: (items: ReadonlyArray<Item>, again: boolean) => Effect.Effect<ReadonlyArray<Answer>, E>
   readonly sizeOf: (item: Item) => number
   readonly batchMax: number
   readonly waitingMax: number
+  readonly writersMax?: number
   readonly abandoned: (isUnderWay: boolean) => E
 }): Effect.Effect<Batcher<Item, Answer, E>, never, Scope.Scope> =>
   Effect.gen(function* () {
     let waiting: Array<Waiting<Item, Answer, E>> = []
-    let written: ReadonlyArray<Waiting<Item, Answer, E>> = []
+    const underWay = new Set<ReadonlyArray<Waiting<Item, Answer, E>>>()
     let closed = false
     const some = Latch.makeUnsafe(false)
+    const full = Latch.makeUnsafe(false)
     const none = Latch.makeUnsafe(true)
 
     const take = (): Array<Waiting<Item, Answer, E>> => {
@@ -69,41 +73,42 @@ export const makeBatcher = <Item, Answer, E>(options: {
               : Effect.forEach(batch, (each) => writeAll([each], true), { discard: true }),
         },
       )
-    const loop = Effect.gen(function* () {
-      while (true) {
-        yield* some.await
-        // The others of this turn of the event loop come in before the batch is closed.
-        yield* Effect.yieldNow
-        while (waiting.length > 0) {
-          written = take()
-          yield* writeAll(written)
-          written = []
+    const openWhenNone = (): void => {
+      if (waiting.length === 0 && underWay.size === 0) none.openUnsafe()
+    }
+    /** Writes batches for as long as so many wait, when the latch says that something came. */
+    const writer = (latch: Latch.Latch, waitingMin: number): Effect.Effect<never> =>
+      Effect.gen(function* () {
+        while (true) {
+          yield* latch.await
+          // The others of this turn of the event loop come in before the batch is closed.
+          yield* Effect.yieldNow
+          while (waiting.length >= waitingMin) {
+            const batch = take()
+            underWay.add(batch)
+            yield* Effect.onError(writeAll(batch), () => Effect.sync(() => abandon(batch, true)))
+            underWay.delete(batch)
+          }
+          latch.closeUnsafe()
+          openWhenNone()
         }
-        some.closeUnsafe()
-        none.openUnsafe()
-      }
-    })
+      })
     const abandon = (left: ReadonlyArray<Waiting<Item, Answer, E>>, isUnderWay: boolean): void => {
       // Some of a batch may have had their answer: a second one is not heard.
       for (const { done } of left) done(Result.fail(options.abandoned(isUnderWay)))
+      underWay.delete(left)
     }
-    const abandonWritten = Effect.sync(() => {
-      const left = written
-      written = []
-      abandon(left, true)
-    })
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         closed = true
         const left = waiting
         waiting = []
         abandon(left, false)
-      }).pipe(Effect.andThen(abandonWritten)),
+      }),
     )
-    yield* supervise(
-      "batcher",
-      Effect.onError(loop, () => abandonWritten),
-    )
+    yield* supervise("batcher", writer(some, 1))
+    for (let writers = 1; writers < (options.writersMax ?? 1); writers++)
+      yield* supervise("batcher", writer(full, options.batchMax))
 
     return {
       add: (item, done) => {
@@ -115,10 +120,9 @@ export const makeBatcher = <Item, Answer, E>(options: {
         waiting.push({ item, done })
         none.closeUnsafe()
         some.openUnsafe()
+        if (waiting.length >= options.batchMax) full.openUnsafe()
         return true
       },
-      flushed: Effect.suspend(() =>
-        waiting.length === 0 && written.length === 0 ? Effect.void : none.await,
-      ),
+      flushed: Effect.suspend(() => (waiting.length === 0 && underWay.size === 0 ? Effect.void : none.await)),
     }
   })

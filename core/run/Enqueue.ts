@@ -38,6 +38,8 @@ export type EnqueueError = UnknownJob | InvalidInput | EngineStopped | Overloade
 export const waitingMax = 100_000
 /** Rows in one write. */
 const batchMax = 500
+// Writes under way at a time: one is made and sent while the store is busy with the other.
+const writersMax = 2
 
 /**
  * The rows for a request: the job's run, last, after those of the jobs it needs, which get no input. A job with needs
@@ -163,6 +165,7 @@ export const makeEnqueue = (options: {
       sizeOf: (group) => group.length,
       batchMax,
       waitingMax,
+      writersMax,
       // What was under way may be stored: who is told that it was refused would send it a second time.
       abandoned: (isUnderWay) => (isUnderWay ? unanswered() : stopped()),
     })

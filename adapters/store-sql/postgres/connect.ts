@@ -56,8 +56,15 @@ export interface ClientEvents {
   readonly onnotify?: (channel: string, payload: string) => void
 }
 
-/** A client of one connection, which is opened with its first statement and not closed for being idle or old. */
-export const clientOf = (options: ConnectOptions, events: ClientEvents) => {
+/**
+ * A client of one connection, which is opened with its first statement and not closed for being idle or old. `settings`
+ * are further ones of the session.
+ */
+export const clientOf = (
+  options: ConnectOptions,
+  events: ClientEvents,
+  settings: Readonly<Record<string, string>> = {},
+) => {
   const { prepare = true, connectMillis = connectMillisDefault } = options
   const { statementMillis = statementMillisDefault } = options
   return postgres(options.url, {
@@ -72,7 +79,7 @@ export const clientOf = (options: ConnectOptions, events: ClientEvents) => {
     connection: {
       application_name: options.applicationName ?? "uhrwerk",
       // A pooler refuses a connection that sets more.
-      ...(prepare ? { ...sessionSettings, ...timeouts(statementMillis) } : {}),
+      ...(prepare ? { ...sessionSettings, ...timeouts(statementMillis), ...settings } : {}),
     },
     ...events,
   })

@@ -63,6 +63,8 @@ export const openNotifier = (options: NotifierOptions): OpenNotifier => {
         onnotify: (_channel, payload) => hintsOf(origin, payload).forEach(tell),
         onclose: () => listenAgain(made),
       },
+      // A NOTIFY is a commit, and may be lost: who waits for the disk for it would have the claim that follows wait, too.
+      { synchronous_commit: "off" },
     )
     client = made
     made.unsafe(`listen "${channel}"`).then(

@@ -1,11 +1,12 @@
 // Settle: what became of attempts at runs that stand for themselves, a batch in one statement. The statement looks first,
 // with the rows in hand, whether one of them is linked to others; then it does nothing, and the batch goes the
-// general way, in one transaction.
+// general way, in one transaction. A batch of successes tries what is cheaper first (`settleSucceeded.ts`).
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
 import type { RunState } from "../../../core/domain/Run.ts"
 import type { Parameter, Queryable } from "./Connection.ts"
 import { runsOf } from "./runRows.ts"
 import type { Tables } from "./schema.ts"
+import { makeSettleSucceeded, type Success } from "./settleSucceeded.ts"
 import { at, batch, clock, literal, prepare, sql } from "./Statement.ts"
 
 /** A settlement that moves only its own run. */
@@ -84,25 +85,39 @@ export const makeSettle = (tables: Tables) => {
     sql`select run.id, run.state, run.due_at, run.token, run.settled_token from ${runsOf(tables, at("ids", "text[]"))}`,
   )
 
-  /** Settles runs that stand for themselves, each at most once; `null`, and nothing is done, when one does not. */
+  const succeed = makeSettleSucceeded(tables)
+  // Where runs are linked to others it would be a statement for nothing, so what the last batch was like decides.
+  let triesSuccess = true
+
+  /**
+   * Settles runs that stand for themselves, each at most once; `null` when one does not, and then only successes may have
+   * been settled, which may be settled again.
+   */
   return async (
     queryable: Queryable,
     settlements: ReadonlyArray<Plain>,
     now: number | null,
   ): Promise<ReadonlyArray<Settled> | null> => {
-    const rows = await settle(queryable, { ...given.values(settlements.map(rowOf)), now })
-    if (rows[0]?.["alone"] === 0) return null
-    const done = new Map(
-      rows.map((row): [unknown, Settled] => [
-        row["id"],
-        {
-          id: row["id"] as string,
-          result: "settled",
-          state: row["after"] as RunState,
-          dueAt: row["due_at"] as number | null,
-        },
-      ]),
-    )
+    const done = new Map<string, Settled>()
+    if (settlements.every(isSuccess)) {
+      if (triesSuccess)
+        for (const [id, settled] of await succeed(queryable, settlements, now)) done.set(id, settled)
+      triesSuccess = true
+    }
+    const open = settlements.filter(({ id }) => !done.has(id))
+    if (open.length > 0) {
+      const rows = await settle(queryable, { ...given.values(open.map(rowOf)), now })
+      if (rows[0]?.["alone"] === 0) {
+        triesSuccess = false
+        return null
+      }
+      for (const row of rows) {
+        if (row["id"] === null) continue
+        const id = row["id"] as string
+        const [state, dueAt] = [row["after"] as RunState, row["due_at"] as number | null]
+        done.set(id, { id, result: "settled", state, dueAt })
+      }
+    }
     const others = settlements.filter(({ id }) => !done.has(id))
     if (others.length > 0) {
       const found = new Map(
@@ -129,3 +144,5 @@ export const makeSettle = (tables: Tables) => {
     return settlements.map(({ id }) => done.get(id) as Settled)
   }
 }
+
+const isSuccess = (settlement: Plain): settlement is Success => settlement.kind === "succeeded"

@@ -1,10 +1,11 @@
 // Group commit: what is one batch, in which order answers come, whom a bad item takes with it (nobody), and what is
 // seen when too many wait. The writer is held back by latches, never by time.
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Result from "effect/Result"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import { describe, expect, test } from "vitest"
 import { makeVirtualTime } from "../../../core/engine/VirtualTime.ts"
 import { type Batcher, makeBatcher } from "../../../core/run/Batcher.ts"
@@ -33,11 +34,13 @@ interface Bench {
 interface Options {
   readonly batchMax?: number
   readonly waitingMax?: number
+  readonly writersMax?: number
   readonly sizeOf?: (item: number) => number
   /** Items that no batch with them in it succeeds for. */
   readonly bad?: ReadonlySet<number>
-  /** What each call waits for. */
+  /** What each call waits for; with `slow` only calls with one of these items. */
   readonly gate?: Latch.Latch
+  readonly slow?: ReadonlySet<number>
 }
 
 const bench = (options: Options = {}): Effect.Effect<Bench, never, Scope.Scope> =>
@@ -48,12 +51,14 @@ const bench = (options: Options = {}): Effect.Effect<Bench, never, Scope.Scope> 
     const batcher = yield* makeBatcher<number, string, string>({
       batchMax: options.batchMax ?? 100,
       waitingMax: options.waitingMax ?? 1000,
+      writersMax: options.writersMax ?? 1,
       sizeOf: options.sizeOf ?? (() => 1),
       abandoned: (isUnderWay) => (isUnderWay ? "abandoned under way" : "abandoned"),
       write: Effect.fnUntraced(function* (items: ReadonlyArray<number>, again: boolean) {
         calls.push(items)
         repeats.push(again)
-        yield* options.gate === undefined ? Effect.void : options.gate.await
+        const waits = options.slow === undefined || items.some((item) => options.slow?.has(item))
+        yield* options.gate === undefined || !waits ? Effect.void : options.gate.await
         if (items.includes(666)) return yield* Effect.die("a broken invariant")
         const wrong = items.find((item) => options.bad?.has(item))
         if (wrong !== undefined) return yield* Effect.fail(`${wrong} is bad`)
@@ -172,6 +177,81 @@ describe("Batcher > batches", () => {
           if (items.length > 1 && size > 20) throw new Error(`Seed ${seed}: a batch of ${size}`)
         }
       }
+    }),
+  )
+})
+
+describe("Batcher > several writers", () => {
+  promise(
+    "a full batch is written beside the one that is under way, no more than may be, and one that is not full waits",
+    Effect.gen(function* () {
+      const gate = Latch.makeUnsafe(false)
+      const { calls, heard, add, batcher } = yield* bench({ gate, batchMax: 2, writersMax: 2 })
+      add(1)
+      yield* settled
+      add(2)
+      yield* settled
+      expect(calls).toEqual([[1]])
+      add(3, 4, 5, 6)
+      yield* settled
+      expect(calls).toEqual([[1], [2, 3]])
+      const flushed = yield* Effect.forkChild(batcher.flushed)
+      yield* settled
+      expect(flushed.pollUnsafe()).toBeUndefined()
+      gate.openUnsafe()
+      yield* Fiber.join(flushed)
+      expect(calls).toEqual([[1], [2, 3], [4, 5], [6]])
+      expect(heard).toHaveLength(6)
+    }),
+  )
+
+  promise(
+    "flushed waits for the write that lasts longest",
+    Effect.gen(function* () {
+      const gate = Latch.makeUnsafe(false)
+      const { heard, add, batcher } = yield* bench({ gate, batchMax: 2, writersMax: 2, slow: new Set([3]) })
+      add(1, 2, 3, 4)
+      const flushed = yield* Effect.forkChild(batcher.flushed)
+      yield* settled
+      expect(heard).toHaveLength(2)
+      expect(flushed.pollUnsafe()).toBeUndefined()
+      gate.openUnsafe()
+      yield* Fiber.join(flushed)
+      expect(heard).toHaveLength(4)
+    }),
+  )
+
+  promise(
+    "a writer that breaks takes its own batch with it, and the other goes on",
+    Effect.gen(function* () {
+      const { heard, add } = yield* bench({ batchMax: 2, writersMax: 2 })
+      add(1, 666, 3, 4)
+      yield* settled
+      expect(heard.toSorted()).toEqual([
+        "1: abandoned under way",
+        "3: 3 is written",
+        "4: 4 is written",
+        "666: abandoned under way",
+      ])
+    }),
+  )
+
+  promise(
+    "when the scope ends everybody is answered once: those under way in all writers, and those that wait",
+    Effect.gen(function* () {
+      const gate = Latch.makeUnsafe(false)
+      const scope = yield* Scope.make()
+      const { heard, add } = yield* Scope.provide(bench({ gate, batchMax: 2, writersMax: 2 }), scope)
+      add(1, 2, 3, 4, 5)
+      yield* settled
+      yield* Scope.close(scope, Exit.void)
+      expect(heard.toSorted()).toEqual([
+        "1: abandoned under way",
+        "2: abandoned under way",
+        "3: abandoned under way",
+        "4: abandoned under way",
+        "5: abandoned",
+      ])
     }),
   )
 })

@@ -72,6 +72,54 @@ describe.skipIf(missing !== null)(
       expect(await countsOf("settled")).toEqual({ retrying: 100 })
     })
 
+    test("settle > in a batch of successes each is judged by itself, and what hangs on them moves", async () => {
+      const [alone, keyed, needed, stale] = runsOf("successes", 4) as [NewRun, NewRun, NewRun, NewRun]
+      const [after] = runsOf("after", 1, { needs: [needed.id] }) as [NewRun]
+      await a().enqueue([alone, { ...keyed, key: "k" }, needed, stale])
+      await a().enqueue([after])
+      const claimed = new Map((await claim(a(), "successes")).map((run) => [run.id, run.token]))
+      const batch = [alone, keyed, needed, stale].map(({ id }) => ({
+        id,
+        token: (claimed.get(id) ?? 0) + (id === stale.id ? 1 : 0),
+        kind: "succeeded" as const,
+        output: id === alone.id ? '"an \\"output\\", {}"' : null,
+      }))
+      const expected = ["settled", "settled", "settled", "stale"]
+      expect((await a().settle(batch)).map(({ result }) => result)).toEqual(expected)
+      expect(await statesOf([alone, keyed, needed, stale, after])).toEqual([
+        "succeeded",
+        "succeeded",
+        "succeeded",
+        "running",
+        "ready",
+      ])
+      expect((await a().get([alone.id]))[0]?.output).toBe('"an \\"output\\", {}"')
+      // Again, as after an answer that was lost: from both nodes at once, and nothing moves twice.
+      const again = await Promise.all([a().settle(batch), b().settle(batch)])
+      expect(again.map((answers) => answers.map(({ result }) => result))).toEqual([expected, expected])
+      expect(await countsOf("successes")).toEqual({ running: 1, succeeded: 3 })
+      const [next] = runsOf("successes", 1, { key: "k" })
+      expect((await a().enqueue([next as NewRun]))[0]?.result).toBe("created")
+    })
+
+    test("settle > of two who settle overlapping batches of successes in opposite orders, each run ends once", async () => {
+      await a().enqueue(runsOf("overlapping", 400))
+      const held = (await claim(a(), "overlapping")).map(({ id, token }) => ({
+        id,
+        token,
+        kind: "succeeded" as const,
+        output: null,
+      }))
+      const answers = await Promise.all([
+        a().settle(held.slice(0, 300)),
+        b().settle(held.slice(100).toReversed()),
+      ])
+      expect(answers.flat().every(({ result, state }) => result === "settled" && state === "succeeded")).toBe(
+        true,
+      )
+      expect(await countsOf("overlapping")).toEqual({ succeeded: 400 })
+    })
+
     test("settle > steps of one flow that end at the same time on several connections release their join once", async () => {
       const places = Array.from({ length: 40 }, (_, index) => `part${index}`)
       const flow = flowOf([
