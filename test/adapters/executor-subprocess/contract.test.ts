@@ -20,7 +20,6 @@ const { runner, troubles } = open()
 const jobs = new Map<string, DescribedJob<Command>>(
   Object.entries(commands).map(([name, spec]) => [name, { spec }]),
 )
-// The letters of `large` are one byte more than two quotes leave room for.
 const executor = workExecutor(runner, jobs)
 afterAll(async () => {
   await runner.close()

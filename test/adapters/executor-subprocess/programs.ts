@@ -53,11 +53,28 @@ export const open = () => {
   return { runner, lines, troubles, start }
 }
 
-/** Processes whose arguments hold this text and that are no zombies: `pid group args`. */
-export const aliveWith = (text: string): ReadonlyArray<string> =>
-  execFileSync("ps", ["-e", "-o", "pid=,pgid=,stat=,args="], { encoding: "utf8", maxBuffer: 64_000_000 })
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly stat: string
+  readonly args: string
+}
+
+const processes = (): ReadonlyArray<Process> =>
+  execFileSync("ps", ["-e", "-o", "pid=,ppid=,stat=,args="], { encoding: "utf8", maxBuffer: 64_000_000 })
     .split("\n")
-    .filter((line) => line.includes(text) && !/^\s*\d+\s+\d+\s+Z/.test(line) && !line.includes("ps -e -o"))
+    .flatMap((line) => {
+      const [, pid, parent, stat = "", args = ""] = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? []
+      return pid === undefined ? [] : [{ pid: Number(pid), parent: Number(parent), stat, args }]
+    })
+
+/** Programs, and no zombies, whose arguments hold this text. */
+export const aliveWith = (text: string): ReadonlyArray<Process> =>
+  processes().filter(({ args, stat }) => args.includes(text) && !stat.startsWith("Z"))
+
+/** Children of a process, also zombies. */
+export const childrenOf = (pid: number): ReadonlyArray<Process> =>
+  processes().filter(({ parent, args }) => parent === pid && !args.startsWith("ps -e"))
 
 /** Waits until this holds; fails after five seconds. */
 export const until = async (what: string, holds: () => boolean): Promise<void> => {
