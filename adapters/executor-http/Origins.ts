@@ -35,7 +35,7 @@ const parseOrigin = (field: string, text: unknown): Result.Result<Origin, Invali
   if (url === undefined || url.hostname === "" || url.pathname !== "/") return refuse(field, text)
   const host = url.hostname
   const isPattern = star !== undefined
-  if (isPattern && star === "*." && !host.startsWith("x.")) return refuse(field, text)
+  if (star === "*." && !/^x\.[^.]/.test(host)) return refuse(field, text)
   return Result.succeed({
     scheme: url.protocol,
     port: url.port,
