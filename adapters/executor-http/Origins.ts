@@ -26,7 +26,8 @@ export const parseOrigins = (
   })
 
 const parseOrigin = (field: string, text: unknown): Result.Result<Origin, InvalidInput> => {
-  const match = typeof text === "string" ? /^(https?):\/\/(\*\.|\*$|\*(?=:))?([^*/?#@\\\s]*)$/.exec(text) : null
+  const match =
+    typeof text === "string" ? /^(https?):\/\/(\*\.|\*$|\*(?=:))?([^*/?#@\\\s]*)$/.exec(text) : null
   if (match === null) return refuse(field, text)
   const [, scheme = "", star, rest = ""] = match
   // A name in the place of the star, so that the rest is read as addresses are.

@@ -107,7 +107,8 @@ export const checkRequest = (
     if (typeof options !== "object" || options === null)
       return yield* refuse(`${place}.options`, options, "an object of options")
     const { method = "POST", headers = {}, sign, output = "none", answerMax = payloadBytesMax } = options
-    if (!methods.includes(method)) return yield* refuse(`${place}.method`, method, `one of ${methods.join(", ")}`)
+    if (!methods.includes(method))
+      return yield* refuse(`${place}.method`, method, `one of ${methods.join(", ")}`)
     const secrets = sign === undefined ? null : rules.secrets.get(sign)
     if (secrets === undefined)
       return yield* fail(
@@ -142,7 +143,11 @@ export const checkAddress = (
 ): Result.Result<URL, InvalidInput> => {
   const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol))
-    return fail(field, "it is not the address of a web server", "Give one such as `https://api.example.com/report`.")
+    return fail(
+      field,
+      "it is not the address of a web server",
+      "Give one such as `https://api.example.com/report`.",
+    )
   if (parsed.username !== "" || parsed.password !== "")
     return fail(field, "it has a user or a password in it", "Give them in a header.")
   if (isListed(parsed, origins)) return Result.succeed(parsed)

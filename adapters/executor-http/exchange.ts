@@ -2,8 +2,8 @@
 // that the other end may do. No redirect is followed, nothing is decompressed, and a name is asked for once: what is
 // connected to is what was checked.
 import { lookup } from "node:dns/promises"
-import { type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http"
-import { request as requestSecure } from "node:https"
+import { Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http"
+import { Agent as SecureAgent, request as requestSecure } from "node:https"
 import { isIP } from "node:net"
 import { isAllowedAddress, type Network } from "./Addresses.ts"
 
@@ -71,10 +71,14 @@ export const exchange = async (question: Question): Promise<Answer> => {
 /** The most that the head of an answer may take, in bytes. */
 const headMax = 16_384
 
+// A connection of its own, and no proxy of the environment: that one would look up the name again.
+const alone = { keepAlive: false, proxyEnv: {} }
+
 const ask = (question: Question, host: string, addresses: ReadonlyArray<Resolved>): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { url, method, headers, body, signal, ca } = question
-    const make = url.protocol === "https:" ? requestSecure : requestPlain
+    const isSecure = url.protocol === "https:"
+    const make = isSecure ? requestSecure : requestPlain
     const bytes = body === null ? null : Buffer.from(body)
     // `early` ends the wait for a body that is not wanted.
     const made: { request?: ClientRequest; early?: () => void } = {}
@@ -88,7 +92,7 @@ const ask = (question: Question, host: string, addresses: ReadonlyArray<Resolved
     const stop = (): void => (made.early === undefined ? fail(signal.reason) : made.early())
     const sent = make({
       host,
-      port: url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port),
+      port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
       path: `${url.pathname}${url.search}`,
       method,
       headers: {
@@ -97,7 +101,7 @@ const ask = (question: Question, host: string, addresses: ReadonlyArray<Resolved
         connection: "close",
         ...(bytes === null ? {} : { "content-length": String(bytes.length) }),
       },
-      agent: false,
+      agent: isSecure ? new SecureAgent(alone) : new Agent(alone),
       maxHeaderSize: headMax,
       lookup: pinned(addresses),
       ...(ca === undefined ? {} : { ca: [...ca] }),

@@ -42,7 +42,11 @@ export const makeRequestRunner = (options: RequestRunnerOptions): WorkRunner<Req
   const alive = new Set<AbortController>()
   let isClosed = false
 
-  const perform = async (request: Request, { run, input }: Task, abort: AbortController): Promise<Outcome> => {
+  const perform = async (
+    request: Request,
+    { run, input }: Task,
+    abort: AbortController,
+  ): Promise<Outcome> => {
     const url = addressOf(request, run, input, rules)
     if (!(url instanceof URL)) return url
     const body = request.method === "GET" || request.method === "DELETE" ? null : input

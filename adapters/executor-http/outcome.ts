@@ -13,7 +13,11 @@ const passing: ReadonlySet<number> = new Set([408, 425, 429])
  */
 export const outcomeOf = (request: Request, what: string, answer: Answer, nowMillis: number): Outcome => {
   const fail = (message: string, retryable: boolean, retryAfterMillis: number | null = null): Outcome =>
-    failed({ name: "RequestFailed", message: `${what} ${message}`, kind: "error" }, retryable, retryAfterMillis)
+    failed(
+      { name: "RequestFailed", message: `${what} ${message}`, kind: "error" },
+      retryable,
+      retryAfterMillis,
+    )
   if (answer.kind === "forbidden")
     return fail(
       "is not made: its host has an address that is not public, and in none of `executors.request.networks`",
@@ -31,7 +35,8 @@ export const outcomeOf = (request: Request, what: string, answer: Answer, nowMil
       )
     return outputOutcome(request.output, decoder.decode(body), `The answer to ${what}`, false)
   }
-  if (status >= 300 && status < 400) return fail(`was answered with a redirect (${status}), which is not followed`, false)
+  if (status >= 300 && status < 400)
+    return fail(`was answered with a redirect (${status}), which is not followed`, false)
   const isPassing = passing.has(status) || status >= 500
   const wish = isPassing ? retryAfterMillis(answer.retryAfter, nowMillis) : null
   return fail(

@@ -92,7 +92,11 @@ export const checkCommand = (
     const laterExits = yield* checkExits(`${place}.laterExits`, options.laterExits ?? [75])
     const both = [...laterExits].find((code) => fatalExits.has(code))
     if (both !== undefined)
-      return yield* fail(`${place}.laterExits`, `${both} is one of fatalExits too`, "Leave it in one of them.")
+      return yield* fail(
+        `${place}.laterExits`,
+        `${both} is one of fatalExits too`,
+        "Leave it in one of them.",
+      )
     return {
       program,
       args: args as Arguments,
@@ -100,7 +104,13 @@ export const checkCommand = (
       env,
       pass,
       output,
-      outputMax: yield* checkNumber(`${place}.outputMax`, options.outputMax, payloadBytesMax, 1, payloadBytesMax),
+      outputMax: yield* checkNumber(
+        `${place}.outputMax`,
+        options.outputMax,
+        payloadBytesMax,
+        1,
+        payloadBytesMax,
+      ),
       logMax: yield* checkNumber(`${place}.logMax`, options.logMax, 1000, 0, logLinesMax),
       killGraceMillis,
       fatalExits,

@@ -125,7 +125,11 @@ class Attempt {
     const command = this.#command
     const { run, input } = this.#task
     if (this.#stopped !== null) return this.#finish(stoppedOutcome(command.program, this.#stopped))
-    const listener = makeListener(command, (line) => this.#log(run, line), () => this.#child?.stop(0))
+    const listener = makeListener(
+      command,
+      (line) => this.#log(run, line),
+      () => this.#child?.stop(0),
+    )
     try {
       const { path, args } = prepare(command, input)
       this.#child = startChild({

@@ -28,8 +28,7 @@ export const outcomeOf = (command: Command, remains: Remains): Outcome => {
   const { program, output, outputMax } = command
   if (end.kind === "error") return notStarted(program, end.error)
   if (stopped !== null) return stoppedOutcome(program, stopped)
-  if (output === "text" && remains.text === null)
-    return outputTooLarge(`stdout of "${program}"`, outputMax)
+  if (output === "text" && remains.text === null) return outputTooLarge(`stdout of "${program}"`, outputMax)
   if (end.kind === "exit" && end.code === 0) {
     if (output === "json" && lastLine !== null && isTooLong(lastLine, outputMax))
       return outputTooLarge(`The last line of stdout of "${program}"`, outputMax)

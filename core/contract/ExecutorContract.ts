@@ -15,16 +15,7 @@ import { type ContractViolation, expectFields, expectSame, expectTrue } from "./
  * `slow` ends within a second of being told to stop and never otherwise, `late` answers "late" after 300 ms, whatever
  * it is told.
  */
-export const executorJobs = [
-  "echo",
-  "nothing",
-  "large",
-  "fail",
-  "fatal",
-  "later",
-  "slow",
-  "late",
-] as const
+export const executorJobs = ["echo", "nothing", "large", "fail", "fatal", "later", "slow", "late"] as const
 
 /** The name of one of them. */
 export type ExecutorJob = (typeof executorJobs)[number]
@@ -143,7 +134,10 @@ export const executorContract: ReadonlyArray<ExecutorCase> = [
   echoes("a number", 0),
   echoes("false", false),
   echoes("an empty text", ""),
-  echoes("line breaks, quotes, shells, other scripts", "a\nb\r\n\"'`$(exit 1); rm -rf x & | > \\ ü 漢 🙂 \u2028 \u0000"),
+  echoes(
+    "line breaks, quotes, shells, other scripts",
+    "a\nb\r\n\"'`$(exit 1); rm -rf x & | > \\ ü 漢 🙂 \u2028 \u0000",
+  ),
   echoes("names that objects know", JSON.parse('{"__proto__":{"a":1},"constructor":[]}')),
   echoes("200 KiB", "ü".repeat(100_000)),
   {

@@ -78,15 +78,15 @@ export const workExecutor = <Spec>(
 })
 
 /**
- * The run's input, `null` when it has none; of a run with needs `{"input": ..., "needs": {...}}`. `names` says under
- * which names the outputs of the needed jobs are found; default: those of the jobs.
+ * The run's input, `null` when it has none; with needs `{"input": ..., "needs": {...}}`. `names` says under which names
+ * the outputs of the needed jobs are found; default: those of the jobs that the run needed.
  */
 export const taskInput = (
   { run, needs }: Assignment,
   names: ReadonlyArray<readonly [name: string, job: string]> = [...needs.keys()].map((job) => [job, job]),
 ): string => {
   const input = run.input ?? "null"
-  if (needs.size === 0) return input
+  if (names.length === 0) return input
   const outputs = names.map(([name, job]) => `${JSON.stringify(name)}:${needs.get(job) ?? "null"}`)
   return `{"input":${input},"needs":{${outputs.join(",")}}}`
 }

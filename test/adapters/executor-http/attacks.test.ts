@@ -1,9 +1,10 @@
 // What a request says, what becomes of each answer, and what the other end may try. All servers are on this machine.
-import { execFileSync } from "node:child_process"
+import { execFile, execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { createServer } from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
 import * as Result from "effect/Result"
 import { afterEach, describe, expect, test } from "vitest"
@@ -19,11 +20,7 @@ const secret = `whsec_${Buffer.from("0123456789abcdef0123456789abcdef").toString
 const older = `whsec_${Buffer.from("fedcba9876543210fedcba9876543210").toString("base64")}`
 
 /** Asks a server of which only the answer is told. */
-const ask = async (
-  answer: Parameters<typeof serve>[0],
-  options: RequestOptions = {},
-  input?: string,
-) => {
+const ask = async (answer: Parameters<typeof serve>[0], options: RequestOptions = {}, input?: string) => {
   const { port, asked } = await serve(answer)
   const { request, start } = open({ origins: [`http://127.0.0.1:${port}`] }, undefined, () => now)
   const outcome = await start(request(`http://127.0.0.1:${port}/path?key=hush`, options), input).outcome
@@ -101,7 +98,14 @@ describe("what is said", () => {
     const good = JSON.stringify({ to: `http://127.0.0.1:${port}/a b\r\nX: y` })
     expect(await start(spec, good).outcome).toMatchObject({ kind: "succeeded" })
     expect(asked.map(({ path, headers }) => [path, headers["x"]])).toEqual([["/a%20bX:%20y", undefined]])
-    for (const to of ["http://169.254.169.254/", "file:///etc/passwd", "http://a:b@127.0.0.1/", "", 5, null]) {
+    for (const to of [
+      "http://169.254.169.254/",
+      "file:///etc/passwd",
+      "http://a:b@127.0.0.1/",
+      "",
+      5,
+      null,
+    ]) {
       const outcome = await start(spec, JSON.stringify({ to })).outcome
       expect(outcome).toMatchObject({ kind: "failed", retryable: false })
     }
@@ -149,7 +153,12 @@ describe("each status", () => {
 
   test.each([301, 302, 303, 307, 308])("%i is not followed", async (status) => {
     const inner = await serve((_, response) => response.end('"secret"'))
-    for (const location of [`http://127.0.0.1:${inner.port}/`, "http://169.254.169.254/latest", "/other", ""]) {
+    for (const location of [
+      `http://127.0.0.1:${inner.port}/`,
+      "http://169.254.169.254/latest",
+      "/other",
+      "",
+    ]) {
       const { outcome, asked } = await ask((_, response) => response.writeHead(status, { location }).end(), {
         output: "json",
       })
@@ -192,7 +201,10 @@ describe("answers", () => {
 
   test("nothing secret is in an error", async () => {
     const { port } = await serve((_, response) => response.writeHead(403).end("Bearer hush"))
-    const rules = { origins: [`http://127.0.0.1:${port}`, "http://127.0.0.1:1"], secrets: { partner: secret } }
+    const rules = {
+      origins: [`http://127.0.0.1:${port}`, "http://127.0.0.1:1"],
+      secrets: { partner: secret },
+    }
     const { request, start } = open(rules)
     const options = { headers: { authorization: "Bearer hush" }, sign: "partner" }
     const outcomes = [
@@ -259,6 +271,20 @@ describe("where a request goes", () => {
     expect(asked).toEqual([])
   })
 
+  test("a proxy that the environment names is not asked", async () => {
+    const { port } = await serve((_, response) => response.end("5"))
+    const proxy = await serve((_, response) => response.end("6"))
+    const address = `http://127.0.0.1:${proxy.port}`
+    const names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"].map((name) => [name, address])
+    const file = new URL("proxied.child.ts", import.meta.url).pathname
+    const args = process.versions["deno"] === undefined ? [file] : ["run", "-A", file]
+    const { stdout } = await promisify(execFile)(process.execPath, [...args, String(port)], {
+      env: { ...process.env, ...Object.fromEntries(names), NODE_USE_ENV_PROXY: "1" },
+    })
+    expect(JSON.parse(stdout)).toEqual({ kind: "succeeded", output: "5" })
+    expect(proxy.asked).toEqual([])
+  })
+
   test("a name that is not known, and a look-up that never ends, are tried again", async () => {
     const unknown = open({ origins: ["http://*"] }, () =>
       Promise.reject(Object.assign(new Error("hush"), { code: "ENOTFOUND" })),
@@ -295,7 +321,9 @@ describe("servers that mean no good", () => {
   })
 
   test("a body that nobody wants and that never ends: the work is done", async () => {
-    const outcome = await askRaw(drip("HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n", "x"), { timeout: 400 })
+    const outcome = await askRaw(drip("HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n", "x"), {
+      timeout: 400,
+    })
     expect(outcome).toEqual({ kind: "succeeded", output: null })
   })
 
@@ -371,11 +399,17 @@ describe("certificates", () => {
     const at = (name: string): string => join(folder, name)
     const subject = ["-subj", "/CN=api.test", "-addext", "subjectAltName=DNS:api.test"]
     const files = ["-keyout", at("key.pem"), "-out", at("cert.pem")]
-    execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...subject, ...files], {
-      stdio: "ignore",
-    })
+    execFileSync(
+      "openssl",
+      ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...subject, ...files],
+      {
+        stdio: "ignore",
+      },
+    )
     const cert = readFileSync(at("cert.pem"), "utf8")
-    const server = createServer({ key: readFileSync(at("key.pem")), cert }, (_, response) => response.end("5"))
+    const server = createServer({ key: readFileSync(at("key.pem")), cert }, (_, response) =>
+      response.end("5"),
+    )
     rmSync(folder, { recursive: true })
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
     const { port } = server.address() as { readonly port: number }
@@ -422,7 +456,12 @@ describe("what is refused when the config is read", () => {
     ["https://a.example/", { headers: { a: "hush\0" } }, "headers.a", "ASCII"],
     ["https://a.example/", { headers: { a: 5 } }, "headers.a", "ASCII"],
     ["https://a.example/", { headers: { Host: "hush" } }, "headers.Host", "ours"],
-    ["https://a.example/", { headers: { "Transfer-Encoding": "chunked" } }, "headers.Transfer-Encoding", "ours"],
+    [
+      "https://a.example/",
+      { headers: { "Transfer-Encoding": "chunked" } },
+      "headers.Transfer-Encoding",
+      "ours",
+    ],
     ["https://a.example/", { headers: { "Uhrwerk-Token": "1" } }, "headers.Uhrwerk-Token", "ours"],
     ["https://a.example/", { headers: [] }, "headers", "object"],
   ])("%j %j", (url, options, field, reason) => {

@@ -30,12 +30,10 @@ beforeAll(async () => {
     slow: "json",
     late: "json",
   }
-  const jobs = Object.entries(outputs).map(
-    ([name, output]): [string, DescribedJob<Request>] => [
-      name,
-      { spec: request(`${origin}/${name}`, { output }) },
-    ],
-  )
+  const jobs = Object.entries(outputs).map(([name, output]): [string, DescribedJob<Request>] => [
+    name,
+    { spec: request(`${origin}/${name}`, { output }) },
+  ])
   state.executor = workExecutor(runner, new Map(jobs))
   state.close = runner.close
 })

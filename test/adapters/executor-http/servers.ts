@@ -1,5 +1,10 @@
 // Servers for tests, on this machine only, and requests to them.
-import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import {
+  createServer as createPlain,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http"
 import { createServer as createRaw, type Socket } from "node:net"
 import * as Result from "effect/Result"
 import {
@@ -85,9 +90,7 @@ export const runOf = (id = "r1", fields: Partial<Run> = {}): Run =>
 
 /** A runner that may reach this machine and every host, by these rules and this look-up. */
 export const open = (rules: RequestRules = {}, resolve?: Resolve, now?: () => number) => {
-  const checked = Result.getOrThrow(
-    checkRules("rules", { networks: ["127.0.0.1"], ...rules }),
-  )
+  const checked = Result.getOrThrow(checkRules("rules", { networks: ["127.0.0.1"], ...rules }))
   const runner = makeRequestRunner({
     rules: checked,
     ...(resolve === undefined ? {} : { resolve }),

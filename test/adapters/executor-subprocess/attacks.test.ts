@@ -34,7 +34,12 @@ describe("input and arguments", () => {
   })
 
   test("arguments are made of the input by a function, each one argument", async () => {
-    const args = (input: { words: ReadonlyArray<string> }) => ["-c", 'printf "%s|" "$@"', "show", ...input.words]
+    const args = (input: { words: ReadonlyArray<string> }) => [
+      "-c",
+      'printf "%s|" "$@"',
+      "show",
+      ...input.words,
+    ]
     const outcome = await start(
       command("/bin/sh", args, { output: "text" }),
       JSON.stringify({ words: nasty }),
@@ -116,8 +121,10 @@ describe("the environment", () => {
     const fake = join(folder, "cat")
     writeFileSync(fake, "#!/bin/sh\necho '\"fake\"'\n")
     chmodSync(fake, 0o755)
-    const outcome = await start(command("cat", [], { output: "json", env: { PATH: folder }, cwd: folder }), "1")
-      .outcome
+    const outcome = await start(
+      command("cat", [], { output: "json", env: { PATH: folder }, cwd: folder }),
+      "1",
+    ).outcome
     expect(outcome).toEqual({ kind: "succeeded", output: "1" })
     rmSync(fake)
   })
@@ -279,8 +286,9 @@ describe("the end of a group", () => {
 
   test("something that left the group and holds its pipes does not hold the attempt", async () => {
     const mark = newMark()
-    const outcome = await start(script("setsid sleep 8.$1 & sleep 0.2; echo 5", { ...path, output: "json" }, mark))
-      .outcome
+    const outcome = await start(
+      script("setsid sleep 8.$1 & sleep 0.2; echo 5", { ...path, output: "json" }, mark),
+    ).outcome
     expect(outcome).toEqual({ kind: "succeeded", output: "5" })
     for (const { pid } of aliveWith(`8.${mark}`)) process.kill(pid, "SIGKILL")
   })
@@ -297,7 +305,9 @@ describe("the end of a group", () => {
   })
 
   test("no zombie is left", async () => {
-    await Promise.all(Array.from({ length: 20 }, (_, index) => start(command("true"), "null", runOf(`r${index}`)).outcome))
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) => start(command("true"), "null", runOf(`r${index}`)).outcome),
+    )
     expect(childrenOf(process.pid).filter(({ stat }) => stat.startsWith("Z"))).toEqual([])
   })
 })

@@ -8,7 +8,10 @@ import { command, open, script } from "./programs.ts"
 const commands: Record<ExecutorJob, Command> = {
   echo: command("cat", [], { output: "json" }),
   nothing: command("true"),
-  large: script('read -r length; head -c "$length" /dev/zero | tr "\\0" x', { output: "text", pass: ["PATH"] }),
+  large: script('read -r length; head -c "$length" /dev/zero | tr "\\0" x', {
+    output: "text",
+    pass: ["PATH"],
+  }),
   fail: script("echo broken >&2; exit 1"),
   fatal: script("exit 65"),
   later: script("echo 90s; exit 75"),

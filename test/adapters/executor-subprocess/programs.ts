@@ -8,11 +8,8 @@ import type { Run } from "../../../core/domain/Run.ts"
 import type { Started } from "../../../core/ports/Executor.ts"
 
 /** A checked command; every program may run. */
-export const command = (
-  program: string,
-  args: Command["args"] = [],
-  options: CommandOptions = {},
-): Command => Result.getOrThrow(checkCommand("job", program, args, options, [program]))
+export const command = (program: string, args: Command["args"] = [], options: CommandOptions = {}): Command =>
+  Result.getOrThrow(checkCommand("job", program, args, options, [program]))
 
 /** A script of the system's shell. */
 export const script = (text: string, options: CommandOptions = {}, ...args: ReadonlyArray<string>): Command =>
@@ -78,7 +75,7 @@ export const childrenOf = (pid: number): ReadonlyArray<Process> =>
 
 /** Waits until this holds; fails after five seconds. */
 export const until = async (what: string, holds: () => boolean): Promise<void> => {
-  for (const end = performance.now() + 5000; !holds(); ) {
+  for (const end = performance.now() + 5000; !holds();) {
     if (performance.now() > end) throw new Error(`Not within 5 s: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }

@@ -6,7 +6,11 @@ const mark = process.argv[2] as string
 const how = process.argv[3]
 const { runner, start, lines } = open()
 const deaf = "trap '' TERM; (trap '' TERM; exec sleep 60.$0) & echo up; wait; sleep 60.$0"
-start({ ...script(deaf, { pass: ["PATH"], killGrace: "300ms" }), args: ["-c", deaf, mark] }, "null", runOf("r1"))
+start(
+  { ...script(deaf, { pass: ["PATH"], killGrace: "300ms" }), args: ["-c", deaf, mark] },
+  "null",
+  runOf("r1"),
+)
 const plain = "echo up; exec sleep 60.$0"
 start({ ...script(plain, { pass: ["PATH"] }), args: ["-c", plain, mark] }, "null", runOf("r2"))
 
