@@ -88,7 +88,7 @@ const ask = (question: Question, host: string, addresses: ReadonlyArray<Resolved
       made.request?.destroy()
       act()
     }
-    const fail = (error: unknown): void => settle(() => reject(error as Error))
+    const fail = (error: unknown): void => settle(() => reject(error))
     const stop = (): void => (made.early === undefined ? fail(signal.reason) : made.early())
     const sent = make({
       host,
@@ -195,5 +195,6 @@ const abortable = <A>(work: Promise<A>, signal: AbortSignal): Promise<A> =>
 // The code and not the message, which may say more of an address than an error should.
 const codeOf = (error: unknown): string => {
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown }
-  return String(typeof code === "string" ? code : (name ?? "unknown")).slice(0, 64)
+  const text = typeof code === "string" ? code : typeof name === "string" ? name : "unknown"
+  return text.slice(0, 64)
 }

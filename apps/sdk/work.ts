@@ -27,8 +27,11 @@ export interface RequestWork {
   readonly options: RequestOptions
 }
 
-/** What its output is; see `output` of the options. */
-type Output<Kind> = { readonly output: Kind }
+/** Options with an output. */
+type Kept<Kind> = { readonly output: Kind }
+
+/** Options without one. */
+type Forgotten<Options> = Omit<Options, "output"> & { readonly output?: "none" }
 
 /** A function of the input says what work takes; without one any input will do, and the job says which it is. */
 type Taking<Made, Output> = Made extends (input: infer Input) => unknown
@@ -39,45 +42,47 @@ type Taking<Made, Output> = Made extends (input: infer Input) => unknown
  * Runs a program, which must be on the config's `executors.command.programs`: with these arguments, or those that a
  * function makes of the input, and never through a shell. Checked when the config is loaded.
  */
-export const command: {
-  <A extends Arguments>(program: string, args: A, options: CommandOptions & Output<"text">): Taking<A, string>
-  <Json = unknown>(
-    program: string,
-    args: ReadonlyArray<string>,
-    options: CommandOptions & Output<"json">,
-  ): Taking<string, Json>
-  <Json = unknown, Input = any>(
-    program: string,
-    args: (input: Input) => ReadonlyArray<string>,
-    options: CommandOptions & Output<"json">,
-  ): Work<Json, Input>
-  <A extends Arguments = []>(
-    program: string,
-    args?: A,
-    options?: Omit<CommandOptions, "output"> & { readonly output?: "none" },
-  ): Taking<A, void>
-} = (program: string, args: Arguments = [], options: CommandOptions = {}): any => ({
-  "~work": { kind: "command", program, args, options } satisfies CommandWork,
-})
+export function command<A extends Arguments>(
+  program: string,
+  args: A,
+  options: CommandOptions & Kept<"text">,
+): Taking<A, string>
+export function command<Json = unknown>(
+  program: string,
+  args: ReadonlyArray<string>,
+  options: CommandOptions & Kept<"json">,
+): Taking<string, Json>
+export function command<Json = unknown, Input = any>(
+  program: string,
+  args: (input: Input) => ReadonlyArray<string>,
+  options: CommandOptions & Kept<"json">,
+): Work<Json, Input>
+export function command<A extends Arguments = []>(
+  program: string,
+  args?: A,
+  options?: Forgotten<CommandOptions>,
+): Taking<A, void>
+export function command(program: string, args: Arguments = [], options: CommandOptions = {}): Work<any> {
+  return { "~work": { kind: "command", program, args, options } }
+}
 
 /**
  * Makes an HTTP request, which must go to one of the config's `executors.request.origins`: to this address, or to that
  * which a function makes of the input. Checked when the config is loaded.
  */
-export const request: {
-  <U extends Address>(url: U, options: RequestOptions & Output<"text">): Taking<U, string>
-  <Json = unknown>(url: string, options: RequestOptions & Output<"json">): Taking<string, Json>
-  <Json = unknown, Input = any>(
-    url: (input: Input) => string,
-    options: RequestOptions & Output<"json">,
-  ): Work<Json, Input>
-  <U extends Address>(
-    url: U,
-    options?: Omit<RequestOptions, "output"> & { readonly output?: "none" },
-  ): Taking<U, void>
-} = (url: Address, options: RequestOptions = {}): any => ({
-  "~work": { kind: "request", url, options } satisfies RequestWork,
-})
+export function request<U extends Address>(url: U, options: RequestOptions & Kept<"text">): Taking<U, string>
+export function request<Json = unknown>(
+  url: string,
+  options: RequestOptions & Kept<"json">,
+): Taking<string, Json>
+export function request<Json = unknown, Input = any>(
+  url: (input: Input) => string,
+  options: RequestOptions & Kept<"json">,
+): Work<Json, Input>
+export function request<U extends Address>(url: U, options?: Forgotten<RequestOptions>): Taking<U, void>
+export function request(url: Address, options: RequestOptions = {}): Work<any> {
+  return { "~work": { kind: "request", url, options } }
+}
 
 /** Whether a `run` is work and no function. */
 export const isWork = (run: unknown): run is Work<any> => {
