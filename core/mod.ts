@@ -16,14 +16,6 @@ export { type EngineConfig, engineDefaults } from "./engine/EngineConfig.ts"
 export * as Job from "./engine/JobLayer.ts"
 export type { EngineEvent } from "./observe/Event.ts"
 export { type Assignment, Executor, type Started, type StopReason } from "./ports/Executor.ts"
-export {
-  composeExecutors,
-  type DescribedJob,
-  type Task,
-  taskInput,
-  workExecutor,
-  type WorkRunner,
-} from "./ports/Executors.ts"
 export { type Hint, Notifier } from "./ports/Notifier.ts"
 export {
   contextDriver,

@@ -64,8 +64,12 @@ export const makeCommandRunner = (options: CommandRunnerOptions): WorkRunner<Com
   const end = async (): Promise<void> => {
     const all = [...alive.values()].flatMap((attempts) => [...attempts])
     for (const attempt of all) attempt.stop("leaseLost")
-    const left = new Promise((resolve) => setTimeout(resolve, closeMaxMillis).unref())
-    await Promise.race([Promise.all(all.map((attempt) => attempt.ended)), left])
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, closeMaxMillis)
+    })
+    await Promise.race([Promise.all(all.map((attempt) => attempt.ended)), late])
+    clearTimeout(timer)
     guardian.close()
   }
   return { start, close: () => (closed ??= end()) }

@@ -138,6 +138,28 @@ describe("one engine", () => {
     expect(aliveWith(`63.${mark}`)).toEqual([])
   })
 
+  test("the next attempt begins when nothing of the last one is left, also when that was deaf (SC-S38)", async () => {
+    const mark = `64.${process.pid}`
+    const look = "ps -e -o stat=,args= | grep -v '^Z' | grep -c \"[s]leep $1\" >&2"
+    const text = `${look}; trap '' TERM; sleep $1 & sleep $1; sleep $1`
+    const deaf = job("deaf", {
+      timeout: 400,
+      retry: { max: 3, delay: 0, jitter: "none" },
+      run: command("/bin/sh", ["-c", text, "script", mark], { pass: ["PATH"] }),
+    })
+    const app = await start({
+      jobs: [deaf],
+      executors: { command: { programs } },
+      worker: { concurrency: 1 },
+    })
+    const run = await deaf.send()
+    await expect(run.result({ timeout: "10s" })).rejects.toThrow("longer than its limit")
+    expect(lines).toEqual(["deaf: 0", "deaf: 0", "deaf: 0"])
+    expect(app.load().carried).toBe(0)
+    await app.stop({ grace: 0 })
+    expect(aliveWith(mark)).toEqual([])
+  })
+
   test("in virtual time programs are waited for", async () => {
     const nightly = job("nightly", { run: command("cat", [], { output: "json" }) })
     const app = await testEngine({ jobs: [nightly], executors: { command: { programs } } })
