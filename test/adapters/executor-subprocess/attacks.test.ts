@@ -273,7 +273,11 @@ describe("the end of a group", () => {
     const { started, outcome } = start(script(text, { ...path, killGrace: "30s" }, mark))
     await until("it is up", () => lines.length > 0)
     started.stop("leaseLost")
-    await outcome
+    const ended = { isOver: false }
+    void outcome.then(() => {
+      ended.isOver = true
+    })
+    await until("it is over", () => ended.isOver)
     expect(aliveWith(`60.${mark}`)).toEqual([])
   })
 
@@ -290,7 +294,9 @@ describe("the end of a group", () => {
       script("setsid sleep 8.$1 & sleep 0.2; echo 5", { ...path, output: "json" }, mark),
     ).outcome
     expect(outcome).toEqual({ kind: "succeeded", output: "5" })
-    for (const { pid } of aliveWith(`8.${mark}`)) process.kill(pid, "SIGKILL")
+    const left = aliveWith(`8.${mark}`)
+    expect(left).toHaveLength(1)
+    for (const { pid } of left) process.kill(pid, "SIGKILL")
   })
 
   test("a later attempt of the same run ends the earlier one before it begins", async () => {
@@ -298,9 +304,10 @@ describe("the end of a group", () => {
     const deaf = start(script("trap '' TERM; echo up; sleep 60.$1; sleep 60.$1", path, mark))
     await until("it is up", () => lines.length > 0)
     deaf.started.stop("timeout")
-    const look = "ps -e -o stat=,args= | grep -v '^Z' | grep -c '[s]leep 60.'\"$1\""
-    const next = start(script(`${look}; exit 0`, { ...path, output: "json" }, mark))
-    expect(await next.outcome).toEqual({ kind: "succeeded", output: "0" })
+    const next = start(script("echo $1-next; cat", { output: "json" }, mark), "5")
+    // In this turn nobody can have heard of an end, so nothing has begun.
+    expect(aliveWith(mark).map(({ args }) => args.includes("next"))).not.toContain(true)
+    expect(await next.outcome).toEqual({ kind: "succeeded", output: "5" })
     expect(await deaf.outcome).toMatchObject({ kind: "failed", error: { kind: "timeout" } })
   })
 
