@@ -43,6 +43,13 @@ const sending = async (): Promise<void> => {
   await asked.send({ day: 5 })
 }
 
+// Work that takes an input stands where that input is given, and nowhere else.
+const resize = command("convert", (input: { file: string }) => [input.file])
+flow("taking", {}, (f) => {
+  // @ts-expect-error nothing gives it a file
+  f.step("bare", { run: resize })
+})
+
 // Steps: what they need goes in, their output is typed where it is needed.
 const nightly = flow("nightly", {}, (f) => {
   const extract = f.step("extract", { run: command<{ rows: number }>("extract", [], { output: "json" }) })
@@ -50,6 +57,13 @@ const nightly = flow("nightly", {}, (f) => {
     needs: { extract },
     run: request<{ id: string }>("https://api.example.com/load", { output: "json" }),
   })
+  const Rows = Schema.Struct({ rows: Schema.Number })
+  const counted = f.step("counted", {
+    output: Rows,
+    run: command<{ readonly rows: number }>("count", [], { output: "json" }),
+  })
+  f.step("later", { needs: { counted }, run: ({ counted }) => counted.rows })
+  f.step("named", { needs: { counted }, input: ({ counted }) => ({ file: `${counted.rows}` }), run: resize })
   f.map("each", { needs: { load }, over: () => ["a", "b"], run: command("each", [], { output: "text" }) })
   return f.step("report", {
     needs: { extract, load },

@@ -258,6 +258,23 @@ describe("the end of a group", () => {
     expect(aliveWith(`60.${mark}`)).toEqual([])
   })
 
+  test("however many they are, and whatever they start meanwhile", async () => {
+    const mark = newMark()
+    const text = `trap '' TERM
+i=0
+while [ $i -lt 40 ]; do
+  (trap '' TERM; while :; do sleep 60.$1 & wait; done) &
+  i=$((i+1))
+done
+echo up
+while :; do (sleep 60.$1 & wait) & sleep 0.05; done`
+    const { started, outcome } = start(script(text, { ...path, killGrace: "200ms" }, mark))
+    await until("they are up", () => aliveWith(`60.${mark}`).length >= 40)
+    started.stop("cancelled")
+    await outcome
+    await until("they are gone", () => aliveWith(mark).length === 0)
+  })
+
   test("SIGTERM comes first, and may be heeded", async () => {
     const text = "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done"
     const { started, outcome } = start(script(text, path))
