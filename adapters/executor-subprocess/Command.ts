@@ -27,7 +27,11 @@ export interface CommandOptions {
   readonly outputMax?: number
   /** Lines that are logged of an attempt, 0 to 100,000; default 1,000. The rest is left out, and that is said. */
   readonly logMax?: number
-  /** Between SIGTERM and SIGKILL, at most `"30s"`; default `"5s"`. See `handBackGraceMillis`. */
+  /**
+   * Between SIGTERM and SIGKILL, at most `"30s"`; default `"5s"`; 0: SIGKILL at once. Another node may start the next
+   * attempt meanwhile, so when a run is handed on it is half a second at most. On this node an attempt waits for the
+   * end of the one before.
+   */
   readonly killGrace?: TimeSpan
   /** Exit codes that say that no further attempt helps; default `[65]` (EX_DATAERR). */
   readonly fatalExits?: ReadonlyArray<number>
