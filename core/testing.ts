@@ -6,6 +6,13 @@ export {
   ContractTwin,
   ContractViolation,
 } from "./contract/Case.ts"
+export {
+  type ExecutorCase,
+  executorContract,
+  type ExecutorJob,
+  executorJobs,
+  runExecutorCase,
+} from "./contract/ExecutorContract.ts"
 export { type Fault, type FaultPlan, withFaults } from "./contract/Faults.ts"
 export { type OpenDriver, runCase, storeContract } from "./contract/StoreContract.ts"
 export { makeVirtualTime, type VirtualTime } from "./engine/VirtualTime.ts"

@@ -33,7 +33,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(10)
+  expect(blocks).toHaveLength(12)
 })
 
 test("the commands that it shows are commands", async () => {
@@ -102,6 +102,14 @@ test("a flow joins, skips, maps and goes on after a failure that is allowed", as
     "warn: skipped",
     "report: succeeded",
   ])
+})
+
+test("a program in another language gets its input and gives its output", async () => {
+  expect(await run("command.ts", 'command("python3"')).toBe("counting\n3\n")
+})
+
+test("a request is signed, and has the run's id as its key", async () => {
+  expect(await run("request.ts", 'sign: "partner"')).toContain("accepted: true")
 })
 
 test("a week passes in a test", async () => {

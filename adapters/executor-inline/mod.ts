@@ -2,7 +2,7 @@
 // handler throws, returns or never finishes ends its own attempt and harms nothing else.
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
-import type { Outcome } from "../../core/domain/Outcome.ts"
+import { failed, missingHandler, type Outcome } from "../../core/domain/Outcome.ts"
 import { encodePayload, errorInfo } from "../../core/domain/Payload.ts"
 import { NonRetryable, RetryAfter, Snooze } from "../../core/domain/Signals.ts"
 import { type Assignment, Executor, type StopReason } from "../../core/ports/Executor.ts"
@@ -28,7 +28,7 @@ export const inlineExecutor = (handlers: Handlers): Executor["Service"] => ({
   start: (assignment, done) => {
     const abort = new AbortController()
     const handler = handlers.get(assignment.run.job)
-    if (handler === undefined) done(missing(assignment.run.job))
+    if (handler === undefined) done(missingHandler(assignment.run.job))
     else call(handler, assignment, abort.signal, done)
     return {
       stop: (reason: StopReason) => {
@@ -93,12 +93,3 @@ const threw = (error: unknown): Outcome => {
     return failed(errorInfo(error, error.why === "timeout" ? "timeout" : "cancelled"))
   return failed(errorInfo(error), !(error instanceof NonRetryable))
 }
-
-const failed = (
-  error: ReturnType<typeof errorInfo>,
-  retryable = true,
-  retryAfterMillis: number | null = null,
-): Outcome => ({ kind: "failed", error, retryable, retryAfterMillis })
-
-const missing = (job: string): Outcome =>
-  failed({ name: "UnknownJob", message: `No handler for job "${job}" in this process`, kind: "error" })

@@ -12,6 +12,7 @@ import { checkWork } from "./checkWork.ts"
 import { type Flow, isFlow, stepJobs, type StepSpec } from "./flow.ts"
 import { isInputSchema, schemaWanted } from "./input.ts"
 import { refuse } from "./send.ts"
+import { isWork } from "./work.ts"
 
 /** A checked flow: the definition that its runs keep, and what the handlers of its steps go by. */
 export interface CheckedFlow {
@@ -143,7 +144,8 @@ const checkKind = (place: string, { kind, options, flow }: StepSpec, known: Read
         }),
       )
     }
-    if (typeof run !== "function") return yield* refuse(`${place}.run`, run, "a function")
+    if (typeof run !== "function" && !isWork(run))
+      return yield* refuse(`${place}.run`, run, "a function, or one of command(), request()")
     if (kind === "step") return
     if (typeof over !== "function")
       return yield* refuse(`${place}.over`, over, "a function that answers a list")

@@ -22,11 +22,13 @@ import { loadDialects } from "./dialects.ts"
 import { checkInput, isInputSchema, schemaWanted } from "./input.ts"
 import { type CheckedFlow, checkFlow } from "./checkFlow.ts"
 import { checkWork } from "./checkWork.ts"
+import { type CheckedWorks, checkWorks, type ExecutorRules } from "./checkExecutors.ts"
 import { type Flow, isFlow } from "./flow.ts"
 import type { Job } from "./job.ts"
 import { refuse } from "./send.ts"
 import { parseStorage, type Storage } from "./storage.ts"
 import type { TriggerSpec } from "./triggers.ts"
+import { isWork } from "./work.ts"
 
 /** A project: its jobs and flows, and where and how they run. */
 export interface Config {
@@ -39,6 +41,8 @@ export interface Config {
     /** Runs at once, 1 to 10,000; default 10. */
     readonly concurrency?: number
   }
+  /** Which programs may run, and where requests may go; without it none may, and nowhere. */
+  readonly executors?: ExecutorRules
   /** How long a stop waits for running handlers; default `"30s"`. */
   readonly grace?: TimeSpan
   /** How long ended runs are kept; default `"30d"`. */
@@ -57,6 +61,8 @@ export interface Project {
   readonly book: JobBook
   readonly jobs: ReadonlyMap<string, Job<any, any>>
   readonly flows: ReadonlyMap<string, CheckedFlow>
+  /** What does the work of those that have no function. */
+  readonly works: CheckedWorks
   readonly schedules: ReadonlyArray<NewSchedule>
   readonly calendars: ReadonlyArray<Calendar>
   /** Those that its schedules name. */
@@ -97,6 +103,7 @@ export const checkConfig = async (config: Config): Promise<Project> => {
     }
   }
   checkStepNames(members, flows)
+  const works = Result.getOrThrow(checkWorks(config.executors, jobs, flows))
   const book = Result.getOrThrow(parseJobs(cores))
   const schedules: Array<NewSchedule> = []
   const dialects = await loadDialects(members.flatMap(specsOf).map((spec) => spec?.dialect))
@@ -107,6 +114,7 @@ export const checkConfig = async (config: Config): Promise<Project> => {
     book,
     jobs: new Map(jobs.map((job) => [job.name, job])),
     flows: new Map(flows.map((flow) => [flow.definition.name, flow])),
+    works,
     schedules,
     calendars,
     dialects,
@@ -185,7 +193,8 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
     const name: string = yield* parseName(`${field}.name`, job.name)
     const { options } = job
     const place = `job "${name}"`
-    if (typeof options?.run !== "function") return yield* refuse(`${place}.run`, options?.run, "a function")
+    if (typeof options?.run !== "function" && !isWork(options?.run))
+      return yield* refuse(`${place}.run`, options?.run, "a function, or one of command(), request()")
     if (options.input !== undefined && !isInputSchema(options.input)) {
       return yield* refuse(`${place}.input`, options.input, schemaWanted)
     }

@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Result from "effect/Result"
-import { layerInline } from "../../adapters/executor-inline/mod.ts"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import { InvalidInput, NotFound, UnknownJob } from "../../core/domain/Errors.ts"
 import { decodePayload, encodePayload } from "../../core/domain/Payload.ts"
@@ -29,6 +28,7 @@ import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
 import { type BackfillOptions, checkBackfill } from "./backfill.ts"
 import { checkSend, refuse, type SendOptions } from "./send.ts"
+import { layerExecutors, openWorks } from "./works.ts"
 import { makeSendIn, type OwnTransaction, type PendingRun } from "./sendIn.ts"
 
 export type { BackfillOptions } from "./backfill.ts"
@@ -111,9 +111,10 @@ export const startProject = async (project: Project, options: StartOptions = {})
     (event) => live.engine?.events.publish(event),
     options.handlerContext ?? options.context,
   )
+  const works = await openWorks(project.works, (event) => live.engine?.events.publish(event))
   const handlers = new Map([
     ...makeHandlers(project.jobs, contextOf),
-    ...makeFlowHandlers(project.flows, contextOf),
+    ...makeFlowHandlers(project.flows, contextOf, works.perform),
   ])
   const layer = Engine.layer({
     book: project.book,
@@ -129,7 +130,11 @@ export const startProject = async (project: Project, options: StartOptions = {})
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
   }).pipe(
     Layer.provideMerge(
-      Layer.mergeAll(layerInline(handlers), project.storage.notifier, project.storage.layer),
+      Layer.mergeAll(
+        layerExecutors(handlers, project.jobs, works),
+        project.storage.notifier,
+        project.storage.layer,
+      ),
     ),
     Layer.provide(Layer.succeedContext(options.context ?? Context.empty())),
   )

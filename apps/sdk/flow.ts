@@ -7,6 +7,7 @@ import type { RetryOptions } from "../../core/domain/RetryPolicy.ts"
 import type { InputSchema } from "./input.ts"
 import type { RunContext, Startable, StartableOptions } from "./job.ts"
 import { bindable } from "./job.ts"
+import type { Work } from "./work.ts"
 
 /** A step of the flow `Name`, as others name it in their `needs`. */
 export interface Step<Output, Name extends string = string> {
@@ -78,7 +79,9 @@ export interface StepOptions<Input, Output, Needs, Rule> extends StepBase<Input,
   /** Checks what it returns, and again what each step that needs it reads. */
   readonly output?: InputSchema<Output>
   /** What it returns is kept: plain data, at most 256 KiB as JSON. */
-  readonly run: (needs: Outputs<Needs, Rule>, ctx: StepContext<Input, Needs, Rule>) => Now<Output>
+  readonly run:
+    | ((needs: Outputs<Needs, Rule>, ctx: StepContext<Input, Needs, Rule>) => Now<Output>)
+    | Work<Output, Outputs<Needs, Rule>>
 }
 
 /** A step whose function takes an argument of its own, made of the needs: a function that knows of no flow. */
@@ -86,7 +89,7 @@ export interface StepWithInput<Input, Output, Needs, Rule, Own>
   extends StepBase<Input, Needs, Rule>, WorkOptions {
   readonly input: (needs: Outputs<Needs, Rule>, input: Input) => Now<Own>
   readonly output?: InputSchema<Output>
-  readonly run: (input: Own, ctx: StepContext<Input, Needs, Rule>) => Now<Output>
+  readonly run: ((input: Own, ctx: StepContext<Input, Needs, Rule>) => Now<Output>) | Work<Output, Own>
 }
 
 /** A step that runs its function once for each item of a list, as runs of their own. */
@@ -100,7 +103,7 @@ export interface MapOptions<Input, Item, Output, Needs, Rule>
   readonly failFast?: boolean
   /** Checks what the function returns for one item. */
   readonly output?: InputSchema<Output>
-  readonly run: (item: Item, ctx: ItemContext<Input>) => Now<Output>
+  readonly run: ((item: Item, ctx: ItemContext<Input>) => Now<Output>) | Work<Output, Item>
 }
 
 /** A flow as a step of another one. */

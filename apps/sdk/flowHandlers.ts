@@ -5,6 +5,7 @@ import { InvalidPayload } from "../../core/domain/Errors.ts"
 import { type Expansion, itemMax } from "../../core/domain/Flow.ts"
 import { decodePayload, encodePayload, errorInfo, utf8Length } from "../../core/domain/Payload.ts"
 import type { Job as CoreJob } from "../../core/domain/Job.ts"
+import type { Run } from "../../core/domain/Run.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
 import { NonRetryable } from "../../core/domain/Signals.ts"
 import type { Assignment } from "../../core/ports/Executor.ts"
@@ -13,22 +14,25 @@ import * as Result from "effect/Result"
 import type { CheckedFlow, CheckedStep } from "./checkFlow.ts"
 import type { MakeContext } from "./handlers.ts"
 import { checkInput } from "./input.ts"
-import { encodeOutput } from "./output.ts"
+import { decodeOutput, encodeOutput } from "./output.ts"
 import { makeReaders, type Readers } from "./readers.ts"
+import { isWork } from "./work.ts"
+import type { Works } from "./works.ts"
 
 /** Handlers for these flows, all of the config. */
 export const makeFlowHandlers = (
   flows: ReadonlyMap<string, CheckedFlow>,
   contextOf: MakeContext,
+  perform: Works["perform"],
 ): ReadonlyMap<string, Handler> => {
   const handlers = new Map<string, Handler>()
   const readers = makeReaders(flows)
   for (const flow of flows.values()) {
     handlers.set(flow.definition.name, flowHandler(flow))
     for (const step of flow.steps) {
-      handlers.set(step.job, stepHandler({ flow, step, flows, readers, contextOf }))
+      handlers.set(step.job, stepHandler({ flow, step, flows, readers, contextOf, perform }))
       if (step.items !== null)
-        handlers.set(step.items.name, itemHandler({ flow, step, flows, readers, contextOf }))
+        handlers.set(step.items.name, itemHandler({ flow, step, flows, readers, contextOf, perform }))
     }
   }
   return handlers
@@ -40,6 +44,7 @@ interface Around {
   readonly flows: ReadonlyMap<string, CheckedFlow>
   readonly readers: Readers
   readonly contextOf: MakeContext
+  readonly perform: Works["perform"]
 }
 
 const flowHandler =
@@ -73,23 +78,46 @@ const stepHandler =
       }
       const ctx = { ...contextOf(assignment.run, signal), input, needs, states }
       const first: unknown = options.input === undefined ? needs : await options.input(needs, input)
+      const field = `output of step "${step.job}"`
+      if (isWork(options.run))
+        return strict(() => workOutput(around, field, step.job, assignment.run, first, signal))
       const output: unknown = await options.run(first, ctx)
-      return strict(() => encodeOutput(`output of step "${step.job}"`, options.output, output))
+      return strict(() => encodeOutput(field, options.output, output))
     })
 
 const itemHandler =
-  ({ flow, step, readers, contextOf }: Around): Handler =>
+  (around: Around): Handler =>
   (assignment, signal) =>
     answering(async () => {
+      const { flow, step, readers, contextOf } = around
       const { run } = assignment
       const { options, job } = step
       const inputs = inputsOf(assignment)
       const input = await strict(() => readers.input(flow, inputs))
       const index = run.step ?? 0
       const ctx = { ...contextOf(run, signal), input, index }
-      const output: unknown = await options.run(decodePayload(run.input), ctx)
-      return strict(() => encodeOutput(`output of item ${index} of step "${job}"`, options.output, output))
+      const item = decodePayload(run.input)
+      const field = `output of item ${index} of step "${job}"`
+      if (isWork(options.run)) return strict(() => workOutput(around, field, run.job, run, item, signal))
+      const output: unknown = await options.run(item, ctx)
+      return strict(() => encodeOutput(field, options.output, output))
     })
+
+/** What work that is no function came to. Its output is what a reader will see, so the schema reads it once here. */
+const workOutput = async (
+  { step, perform }: Around,
+  field: string,
+  job: string,
+  run: Run,
+  input: unknown,
+  signal: AbortSignal,
+): Promise<Answer> => {
+  const answer = await perform(job, run, input, signal)
+  const { outcome } = answer
+  if (outcome.kind === "succeeded")
+    await decodeOutput(field, step.options.output, decodePayload(outcome.output))
+  return answer
+}
 
 /** The flow that a step runs, with the input that was made for it. */
 const subFlow = async ({ step, flows }: Around, value: unknown): Promise<Answer> => {

@@ -43,13 +43,13 @@ export const makeContexts = (
   })
 }
 
-/** Handlers for these jobs. */
+/** Handlers for those of these jobs that have a function. */
 export const makeHandlers = (
   jobs: ReadonlyMap<string, Job<any, any>>,
   contextOf: MakeContext,
 ): ReadonlyMap<string, Handler> => {
   const handler =
-    (job: Job<any, any>): Handler =>
+    (job: Job<any, any>, work: JobFunction): Handler =>
     ({ run, needs }, signal) => {
       const ctx: RunContext<any> = {
         ...contextOf(run, signal),
@@ -61,11 +61,16 @@ export const makeHandlers = (
         ),
       }
       const input = decodePayload(run.input)
-      if (job.options.input === undefined) return job.options.run(input, ctx)
-      return checked(job, input, run).then((value) => job.options.run(value, ctx))
+      if (job.options.input === undefined) return work(input, ctx)
+      return checked(job, input, run).then((value) => work(value, ctx))
     }
-  return new Map([...jobs].map(([name, job]) => [name, handler(job)]))
+  const handlers = new Map<string, Handler>()
+  for (const [name, job] of jobs)
+    if (typeof job.options.run === "function") handlers.set(name, handler(job, job.options.run))
+  return handlers
 }
+
+type JobFunction = (input: unknown, ctx: RunContext<any>) => unknown
 
 // Input that was accepted and does not fit any more will not fit at the next attempt either.
 const checked = async (job: Job<any, any>, input: unknown, run: Run): Promise<unknown> => {

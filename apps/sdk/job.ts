@@ -5,6 +5,7 @@ import type { TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { RunningEngine, SendOptions, SentRun } from "./engine.ts"
 import type { InputSchema } from "./input.ts"
 import type { TriggerSpec } from "./triggers.ts"
+import type { Work } from "./work.ts"
 
 /** Jobs that must have succeeded before, by the name under which their outputs are found in `ctx.needs`. */
 export type Needs = Readonly<Record<string, Job<any, any>>>
@@ -51,8 +52,11 @@ export interface StartableOptions<Input> {
 
 /** How a job is defined. */
 export interface JobOptions<Input, Output, N extends Needs> extends StartableOptions<Input> {
-  /** The handler. What it returns is kept as the run's output: plain data, at most 256 KiB as JSON. */
-  readonly run: (input: Input, ctx: RunContext<N>) => Output | Promise<Output>
+  /**
+   * The handler, or what does its work: `command()`, `request()`. What it returns is kept as the run's output: plain
+   * data, at most 256 KiB as JSON.
+   */
+  readonly run: ((input: Input, ctx: RunContext<N>) => Output | Promise<Output>) | Work<Output, Input>
   readonly retry?: RetryOptions
   /** How long an attempt may take; default: no limit. */
   readonly timeout?: TimeSpan

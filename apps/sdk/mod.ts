@@ -48,4 +48,8 @@ export {
 } from "./flow.ts"
 export type { FlowRun, StepEndOptions } from "./flowCalls.ts"
 export { type Job, job, type JobOptions, type RunContext, type Startable } from "./job.ts"
+export type { CommandOptions } from "../../adapters/executor-subprocess/Command.ts"
+export type { RequestOptions, RequestRules } from "../../adapters/executor-http/Request.ts"
+export type { CommandRules, ExecutorRules } from "./checkExecutors.ts"
+export { command, request, type Work } from "./work.ts"
 export { after, at, cron, every, type TriggerSpec } from "./triggers.ts"

@@ -25,6 +25,17 @@ export type Outcome =
       readonly retryable: boolean
     }
 
+/** A failed attempt. Unless it says otherwise, the policy decides whether and when there is another one. */
+export const failed = (
+  error: ErrorInfo,
+  retryable = true,
+  retryAfterMillis: number | null = null,
+): Extract<Outcome, { readonly kind: "failed" }> => ({ kind: "failed", error, retryable, retryAfterMillis })
+
+/** What an executor answers for a job that it does not have. */
+export const missingHandler = (job: string): Outcome =>
+  failed({ name: "UnknownJob", message: `No handler for job "${job}" in this process`, kind: "error" })
+
 /** An outcome with the retry decided, under the token that allows it: what a store applies. */
 export type Settlement = { readonly id: string; readonly token: number } & (
   | { readonly kind: "succeeded"; readonly output: string | null }

@@ -161,8 +161,10 @@ test("the summary sums up the span before its instant, and says when there is no
   const { withMachineDb } = await import("../../../apps/examples/machine/MachineDb.ts")
   const noon = Date.parse("2026-01-01T12:00:00Z")
   const logged: Array<string> = []
+  const { run } = machineSummary.options
+  if (typeof run !== "function") throw new Error("The job has no function")
   const summarise = (nominalAt: number) =>
-    machineSummary.options.run(undefined, {
+    run(undefined, {
       run: { nominalAt: new Date(nominalAt) },
       log: (line: string) => logged.push(line),
     } as never)

@@ -514,6 +514,10 @@ describe("a good config", () => {
     const { book, schedules, storage, ...rest } = await checkConfig({ jobs: [one] })
     expect(rest).toEqual({
       jobs: new Map([["one", one]]),
+      works: {
+        rules: { origins: [], networks: [], secrets: new Map(), ca: undefined },
+        byJob: new Map(),
+      },
       calendars: [],
       dialects: new Map(),
       flows: new Map(),
