@@ -60,7 +60,7 @@ export interface EngineService extends FlowOperations {
   readonly backfill: Backfill
   /** The id of this engine's node. */
   readonly node: () => string
-  /** Runs that it carries now, and its slots. */
+  /** Runs whose handlers run now, and its slots. */
   readonly load: () => { readonly carried: number; readonly slots: number; readonly waitingInWheel: number }
   /**
    * Stops without loss: takes no new work, waits up to `graceMillis` for running handlers, tells the rest to stop

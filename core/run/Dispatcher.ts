@@ -1,5 +1,6 @@
 // Dispatch: gives ready runs to the executor, as many as there are free slots, and their outcomes to settlement.
-// A slot is free again when its outcome is in the store, so the node never carries more than its slots.
+// A slot is free again when its handler has ended: while outcomes are on their way to the store, the next runs are
+// claimed. As many outcomes as there are slots may be on their way, so a node carries at most twice its slots.
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -11,9 +12,10 @@ import type { Outcome, Settled } from "../domain/Outcome.ts"
 import { isFinal, type Run, type RunState } from "../domain/Run.ts"
 import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
-import { Executor, type Started, type StopReason } from "../ports/Executor.ts"
+import { Executor, type StopReason } from "../ports/Executor.ts"
 import { type FlowStore, RunStore } from "../ports/Store.ts"
 import type { Timers } from "../ports/Timers.ts"
+import { type Carried, CarriedRuns } from "./CarriedRuns.ts"
 import type { FlowWatch } from "./FlowWatch.ts"
 import { makeHeldBy } from "./Held.ts"
 import { type Inputs, makeInputs } from "./Inputs.ts"
@@ -33,22 +35,12 @@ export interface Dispatcher {
   readonly carriesStepOf: (id: string) => boolean
   /** Tells all handlers to stop; with `drain` their runs are handed back unfinished. */
   readonly stopAll: (reason: StopReason) => void
-  /** Runs that are carried now. */
+  /** Runs whose handlers run now. */
   readonly size: () => number
   /** Waits until no run is carried. */
   readonly idle: Effect.Effect<void>
   /** Waits until the store has said which runs are ours, after a claim that failed; once closed they are handed back. */
   readonly sure: Effect.Effect<void>
-}
-
-interface Carried {
-  readonly run: Run
-  readonly startedAt: number
-  started: Started | undefined
-  takeBack: (() => void) | undefined
-  /** Its handler was told that the run is not its own any more. */
-  told: boolean
-  over: boolean
 }
 
 /** What the dispatcher is given. */
@@ -88,7 +80,7 @@ export const makeDispatcher = (
     const executor = yield* Executor
     const clock = yield* Clock.Clock
     const monotonic = () => Number(clock.monotonicTimeNanosUnsafe() / 1000n) / 1000
-    const carried = new Map<string, Carried>()
+    const carried = new CarriedRuns()
     const wanted = Latch.makeUnsafe(true)
     const empty = Latch.makeUnsafe(true)
     const unsure = Latch.makeUnsafe(false)
@@ -98,6 +90,8 @@ export const makeDispatcher = (
     let closed = false
     // While a claim is under way the node may hold runs that it does not know yet.
     let claiming = false
+    // Whether the last claim was answered in full: then it is worth to claim for a slot before its outcome is stored.
+    let mayBeMore = false
     // Closed when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
     const sure = Latch.makeUnsafe(true)
 
@@ -111,7 +105,7 @@ export const makeDispatcher = (
         told: false,
         over: false,
       }
-      carried.set(run.id, each)
+      carried.add(each)
       if (run.parentId !== null) flows.add(run.parentId)
       empty.closeUnsafe()
       const at = clock.currentTimeMillisUnsafe()
@@ -133,7 +127,9 @@ export const makeDispatcher = (
     const finish = (each: Carried, outcome: Outcome): void => {
       if (each.over) return
       each.over = true
+      carried.settling(each)
       each.takeBack?.()
+      if (mayBeMore) wanted.openUnsafe()
       const durationMillis = monotonic() - each.startedAt
       settler.settle(each.run, outcome, (settled) => settledAs(each, outcome, settled, durationMillis))
     }
@@ -172,8 +168,7 @@ export const makeDispatcher = (
     }
 
     const forget = (each: Carried): void => {
-      // The entry may be of a later attempt of the same run.
-      if (carried.get(each.run.id) === each) carried.delete(each.run.id)
+      carried.remove(each)
       wanted.openUnsafe()
       openWhenEmpty()
     }
@@ -197,7 +192,7 @@ export const makeDispatcher = (
 
     /** Claims and starts once; answers whether there may be more. */
     const claimOnce = Effect.gen(function* () {
-      const free = Math.min(options.slots - carried.size, claimMax)
+      const free = Math.min(options.slots - carried.running, 2 * options.slots - carried.size, claimMax)
       if ((closed && sure.isOpen()) || free <= 0 || !options.holdsLease()) return false
       claiming = true
       empty.closeUnsafe()
@@ -212,8 +207,9 @@ export const makeDispatcher = (
       // Each queue is asked first in turn, so that a full one does not starve the others.
       queues = [...queues.slice(1), ...queues.slice(0, 1)]
       const runs = yield* store.claim({ node, queues, jobs, limit: free, acknowledged: true, expanding })
+      mayBeMore = runs.length === free
       yield* startAll(runs)
-      return runs.length === free
+      return mayBeMore
     })
     const dispatch = Effect.ensuring(
       Effect.tapError(claimOnce, () => Effect.sync(() => sure.closeUnsafe())),
@@ -291,7 +287,7 @@ export const makeDispatcher = (
           forget(each)
         }
       },
-      size: () => carried.size,
+      size: () => carried.running,
       idle: empty.await,
       sure: sure.await,
     }
