@@ -5,11 +5,13 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { StoreInUse, StoreUnusable } from "../../core/domain/Errors.ts"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
+import type { Examination } from "../../core/ports/Examination.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeClaim } from "./sqlite/claim.ts"
 import { type Database, type DatabaseOptions, openDatabase } from "./sqlite/Database.ts"
 import { makeEnqueue } from "./sqlite/enqueue.ts"
 import { lockForEngine } from "./sqlite/engineLock.ts"
+import { examine } from "./sqlite/examine.ts"
 import { makeFire } from "./sqlite/fire.ts"
 import { makeLedger } from "./sqlite/ledger.ts"
 import { makeListing } from "./sqlite/listing.ts"
@@ -44,6 +46,15 @@ export const sqliteDriver = (options: SqliteOptions): StoreDriver => {
     database?.close()
     throw unusable(options.file, error)
   }
+}
+
+/**
+ * Looks at a file without changing it, for people: what keeps an engine from working on it, and who does. It does not
+ * throw: a file that cannot serve is a finding.
+ */
+export const examineSqlite = (options: SqliteOptions): Examination => {
+  const { findings, usable } = examine(options.file, options.now())
+  return { findings, store: usable ? sqliteDriver({ ...options, role: "tool", create: false }) : null }
 }
 
 /** The driver over a database that is open already; `release` is called when it is closed. */

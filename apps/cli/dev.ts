@@ -159,6 +159,8 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
       const moved = event.schedules === 0 ? "" : `; the next start of ${event.schedules} schedules moved`
       return line("grey", "-", `Calendar ${plain(event.name)} ${event.change}${moved}`)
     }
+    case "caution":
+      return line("yellow", "!", `${plain(event.text, 500)} (uhrwerk doctor says more)`)
     case "trouble":
       return line("red", "!", `Cannot ${event.doing}: ${plain(event.error, 500)}`)
   }

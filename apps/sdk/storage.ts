@@ -8,6 +8,7 @@ import { InvalidInput, type StoreInUse, type StoreUnusable } from "../../core/do
 import type { NewRun } from "../../core/domain/Run.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
 import { Notifier } from "../../core/ports/Notifier.ts"
+import type { Examination } from "../../core/ports/Examination.ts"
 import type { Store } from "../../core/ports/Store.ts"
 import type { Enqueued, StoreDriver } from "../../core/ports/StoreDriver.ts"
 
@@ -34,6 +35,8 @@ export interface ParsedStorage {
   readonly notifier: Layer.Layer<Notifier>
   /** Opens it for a tool beside engines; `null`: it lives in the engine's process. */
   readonly open: (() => Promise<StoreDriver>) | null
+  /** Looks at it without changing anything; `null`: it lives in the engine's process. */
+  readonly examine: (() => Promise<Examination>) | null
   /** The SQL that opening it would run to bring it up to date; `null`: there is none to look at. */
   readonly plan: (() => Promise<string>) | null
   /** Stores runs in a transaction of the application; `null`: there is none that could hold them. */
@@ -46,7 +49,7 @@ export interface ParsedStorage {
 export const parseStorage = (
   storage: Storage = "sqlite:uhrwerk.db",
 ): Result.Result<ParsedStorage, InvalidInput> => {
-  const own = { notifier: Notifier.layerLocal, open: null, plan: null, enqueueIn: null }
+  const own = { notifier: Notifier.layerLocal, open: null, examine: null, plan: null, enqueueIn: null }
   if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer))
     return Result.succeed({ name: storage.name, layer: storage.layer, ...own })
   if (storage === "memory:") return Result.succeed({ name: "memory", layer: layerMemory, ...own })
@@ -72,6 +75,7 @@ const sqlite = (file: string): ParsedStorage => {
     // Beside a running engine: SQLite's own locks keep both safe, and the engine looks at least once a second.
     open: async () =>
       (await load()).sqliteDriver({ file, role: "tool", create: false, now: () => Date.now() }),
+    examine: async () => (await load()).examineSqlite({ file, now: () => Date.now() }),
     plan: null,
     enqueueIn: null,
   }
@@ -98,6 +102,7 @@ const postgres = (text: string): Result.Result<ParsedStorage, InvalidInput> => {
       Effect.map(Effect.promise(load), ({ layerPostgresNotifier }) => layerPostgresNotifier(options)),
     ),
     open: async () => (await load()).postgresDriver({ ...options, connectionsMax: 2 }),
+    examine: async () => (await load()).examinePostgres(options),
     plan: async () => (await load()).migrationPlan(options),
     enqueueIn: async (transaction, runs) => (await load()).enqueueIn(transaction, runs, options),
   })

@@ -14,7 +14,7 @@ import { type Events, makeEvents } from "../observe/Event.ts"
 import type { Executor } from "../ports/Executor.ts"
 import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
-import { RunStore, ScheduleStore, type Store } from "../ports/Store.ts"
+import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import { type Dispatcher, makeDispatcher } from "../run/Dispatcher.ts"
 import { makeFlowWatch } from "../run/FlowWatch.ts"
@@ -108,6 +108,9 @@ const makeEngine = (
     const ids = makeIds(now, () => (random.nextDoubleUnsafe() * 2 ** 32) | 0)
     const onTrouble = (doing: string, error: { readonly message: string }): void =>
       events.publish({ kind: "trouble", doing, error: error.message })
+
+    const { capabilities } = yield* StoreInfo
+    for (const text of capabilities.cautions ?? []) events.publish({ kind: "caution", text })
 
     // The loops of each part run before the parts after it are made: a start takes as long as its store.
     const later: { dispatcher?: Dispatcher } = {}

@@ -28,6 +28,8 @@ export interface OwnServer {
   /** Stops it: `immediate` as in a crash. */
   readonly stop: (mode?: "fast" | "immediate") => void
   readonly start: () => void
+  /** Makes a server that follows this one, of the name "standby"; it goes with this one. */
+  readonly standby: () => Promise<{ readonly url: string }>
   /** Stops it and removes its files. */
   readonly remove: () => void
 }
@@ -55,10 +57,14 @@ export const startServer = async (): Promise<OwnServer> => {
     chmodSync(folder, 0o755)
     execFileSync("chown", ["-R", "postgres", folder])
   }
-  const run = (program: string, args: ReadonlyArray<string>): void => {
+  const run = (
+    program: string,
+    args: ReadonlyArray<string>,
+    env: Readonly<Record<string, string>> = {},
+  ): void => {
     const command = [join(bin as string, program), ...args]
     // Not "pipe": the server would inherit it, and the call would wait for the server's end.
-    const options = { stdio: "ignore", cwd: "/" } as const
+    const options = { stdio: "ignore", cwd: "/", env: { ...process.env, ...env } } as const
     if (isRoot) execFileSync("runuser", ["-u", "postgres", "--", ...command], options)
     else execFileSync(command[0] as string, command.slice(1), options)
   }
@@ -74,13 +80,15 @@ export const startServer = async (): Promise<OwnServer> => {
     "--no-sync",
   ])
   const port = await freePort()
-  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=40`
-  const start = (): void =>
-    run("pg_ctl", ["-D", data, "-w", "-o", settings, "-l", join(folder, "log"), "start"])
+  const settingsOf = (port: number): string =>
+    `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=40`
+  const start = (of = data, at = port): void =>
+    run("pg_ctl", ["-D", of, "-w", "-o", settingsOf(at), "-l", join(folder, "log"), "start"])
   const stop = (mode: "fast" | "immediate" = "fast"): void =>
     run("pg_ctl", ["-D", data, "-w", "-m", mode, "stop"])
   start()
   let isRunning = true
+  let followers = 0
   return {
     port,
     url: ({ password = "secret", database = "postgres", user = "postgres" } = {}) =>
@@ -93,7 +101,18 @@ export const startServer = async (): Promise<OwnServer> => {
       start()
       isRunning = true
     },
+    standby: async () => {
+      const copy = join(folder, `standby${followers++}`)
+      const source = `host=127.0.0.1 port=${port} user=postgres application_name=standby`
+      const env = { PGPASSWORD: "secret" }
+      run("pg_basebackup", ["-d", source, "-D", copy, "-R", "-X", "stream", "-c", "fast", "--no-sync"], env)
+      const at = await freePort()
+      start(copy, at)
+      return { url: `postgres://postgres:secret@127.0.0.1:${at}/postgres` }
+    },
     remove: () => {
+      for (let follower = 0; follower < followers; follower++)
+        run("pg_ctl", ["-D", join(folder, `standby${follower}`), "-w", "-m", "immediate", "stop"])
       if (isRunning) stop("immediate")
       rmSync(folder, { recursive: true, force: true })
     },
