@@ -27,7 +27,7 @@ import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
 import { type Backfill, makeBackfill } from "./Backfill.ts"
-import type { EngineConfig } from "./EngineConfig.ts"
+import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
 import { type FlowOperations, makeFlowOperations } from "./FlowOperations.ts"
 import { makeMembership } from "./Membership.ts"
 import { makeOperate, type Operate } from "./Operate.ts"
@@ -180,6 +180,11 @@ const makeEngine = (
     const planner = yield* makePlanner({
       parse,
       zones,
+      sharing: {
+        node: membership.id,
+        leaseMillis: config.leaseMillis,
+        shareFrom: config.shareFrom ?? engineDefaults.shareFrom,
+      },
       pollMillis: config.pollMillis,
       events,
       onTrouble,
