@@ -47,6 +47,8 @@ export const makeMembership = (options: {
     const lose = (): void => {
       options.onLost(id)
       id = options.ids()
+      // Nobody knows the new one until it has joined: what it claimed before that would be anybody's.
+      believedUntil = Number.NEGATIVE_INFINITY
     }
     const join = Effect.suspend(() => {
       const from = monotonic()

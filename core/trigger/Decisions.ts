@@ -12,6 +12,8 @@ export type Decision = Pick<Occurrence, "at" | "lastAt" | "count"> & {
   readonly nominalAt: number | null
   /** `null`: it gets a run. */
   readonly reason: OccurrenceReason | null
+  /** Of a row for many: the instants among which it counts. */
+  readonly among?: Slots
 }
 
 /** The row of an instant that has no pattern behind it. */
@@ -58,7 +60,28 @@ export const without = (
     at = slots.upTo(at - 1, first)
   }
   if (at !== null && at >= first) {
-    rows.push({ at: first, lastAt: at, count: slots.count(first, at), nominalAt: null, reason })
+    const count = slots.count(first, at)
+    rows.push({ at: first, lastAt: at, count, nominalAt: null, reason, among: slots })
   }
   return rows.reverse()
+}
+
+/** What a row for many counts and where it begins and ends without those of its instants that have a row already. */
+export const withoutRows = (
+  { at: first, lastAt: last, count }: Pick<Decision, "at" | "lastAt" | "count">,
+  slots: Slots,
+  hasRow: ReadonlySet<number>,
+): Pick<Decision, "at" | "lastAt" | "count" | "nominalAt"> | null => {
+  let left = count
+  for (const each of hasRow)
+    if (each >= first && each <= last && slots.upTo(each, each) === each) left -= slots.nominalOf(each).count
+  if (left === count) return { at: first, lastAt: last, count, nominalAt: null }
+  let at: number | null = first
+  while (at !== null && at <= last && hasRow.has(at)) at = slots.after(at, last)
+  if (at === null || at > last) return null
+  let lastAt = last
+  while (lastAt > at && hasRow.has(lastAt)) lastAt = slots.upTo(lastAt - 1, at) ?? at
+  if (lastAt > at) return { at, lastAt, count: left, nominalAt: null }
+  const { nominalAt } = slots.nominalOf(at)
+  return { at, lastAt, count: left, nominalAt: nominalAt === at ? null : nominalAt }
 }

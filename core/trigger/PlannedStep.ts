@@ -6,7 +6,9 @@ import type { NewRun } from "../domain/Run.ts"
 import type { DueSchedule, ScheduleRow } from "../domain/Schedule.ts"
 import type { EngineEvent, Events } from "../observe/Event.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
+import { withoutRows } from "./Decisions.ts"
 import { behind, type Decision, cursorBefore, isLate, plan } from "./Occurrences.ts"
+import type { Slots } from "./Slots.ts"
 import type { ParseTrigger } from "./Triggers.ts"
 import { disagree, makeZoneStamp, type ZoneSource } from "./ZoneData.ts"
 
@@ -21,6 +23,11 @@ export type RunsOfInstant = (
 export interface PlannedStep {
   readonly fire: Fire
   readonly otherwise: Pick<Fire, "cursor" | "nextAt" | "waitsUntil"> | null
+  /**
+   * The instants among which its rows for many count, by the instant at which such a row begins. The store takes a row
+   * for many as it is, so the instants that have a row of their own must be taken out of it before.
+   */
+  readonly many: ReadonlyMap<number, Slots>
 }
 
 /** Decides a schedule at `now`, by the store's clock. */
@@ -56,9 +63,10 @@ export const makeStepOf = (options: {
     }
     const runs: Array<NewRun> = []
     const occurrences: Array<Fire["occurrences"][number]> = []
+    const many = new Map<number, Slots>()
     let lastRunId: string | null = null
     for (const decision of made.decisions) {
-      const { at, lastAt, count, reason, nominalAt } = decision
+      const { at, lastAt, count, reason, nominalAt, among } = decision
       let runId: string | null = null
       if (reason === null) {
         const rows = options.runsOf(schedule, decision, isLate(at, now))
@@ -73,6 +81,7 @@ export const makeStepOf = (options: {
         lastRunId = runId = rows.success[rows.success.length - 1]?.id ?? null
       }
       occurrences.push({ at, lastAt, count, runId, reason, nominalAt })
+      if (among !== undefined) many.set(at, among)
     }
     const last = occurrences[occurrences.length - 1]
     const otherwise = made.isCountedOut && last !== undefined ? behind(schedule, trigger, last.at) : null
@@ -88,7 +97,7 @@ export const makeStepOf = (options: {
       lastRunId,
       zoneData: clockOf === null ? null : stamp(clockOf, nextAt ?? now),
     }
-    return Result.succeed({ fire, otherwise })
+    return Result.succeed({ fire, otherwise, many })
   }
 }
 
@@ -106,12 +115,17 @@ export const standingStill = ({ id, version, cursor, nextAt, waitsUntil, zoneDat
   zoneData,
 })
 
-/** The step without those of its instants that are decided already, and without their runs. */
+/** The step without those of its instants that have a row already, and without their runs. */
 export const withoutDecided = (
-  { fire: step, otherwise }: PlannedStep,
-  isDecided: (at: number) => boolean,
+  { fire: step, otherwise, many }: PlannedStep,
+  hasRow: ReadonlySet<number>,
 ): Fire => {
-  const occurrences = step.occurrences.filter(({ at }) => !isDecided(at))
+  const occurrences = step.occurrences.flatMap((row) => {
+    const among = many.get(row.at)
+    if (among === undefined) return hasRow.has(row.at) ? [] : [row]
+    const left = withoutRows(row, among, hasRow)
+    return left === null ? [] : [{ ...row, ...left }]
+  })
   const kept = new Set(occurrences.map(({ runId }) => runId))
   const own = new Set(step.occurrences.map(({ runId }) => runId))
   const runs: Array<NewRun> = []

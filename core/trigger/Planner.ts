@@ -62,17 +62,19 @@ export const makePlanner = (options: {
     const share = yield* makeSharing(options.sharing)
     let lastLook = Number.NEGATIVE_INFINITY
 
-    /** Which instants of a step the ledger has already. */
-    const decidedOf = Effect.fnUntraced(function* ({ scheduleId, occurrences }: Fire) {
+    /** The step without what has a row in the ledger. */
+    const undecided = Effect.fnUntraced(function* (planned: PlannedStep) {
+      const { scheduleId, occurrences } = planned.fire
       const first = occurrences[0]?.at ?? 0
-      const decided = new Set<number>()
-      for (let before = (occurrences[occurrences.length - 1]?.at ?? 0) + 1; ;) {
+      const hasRow = new Set<number>()
+      for (let before = Math.max(0, ...occurrences.map(({ lastAt }) => lastAt)) + 1; ;) {
         const page = yield* store.occurrences({ scheduleId, before, limit: pageMax })
-        for (const { at } of page) decided.add(at)
+        for (const { at } of page) hasRow.add(at)
         const last = page[page.length - 1]
-        if (last === undefined || page.length < pageMax || last.at <= first) return decided
+        if (last === undefined || page.length < pageMax || last.at <= first) break
         before = last.at
       }
+      return withoutDecided(planned, hasRow)
     })
 
     /** Stores steps and tells of them; answers for the places of those that conflict. */
@@ -95,13 +97,17 @@ export const makePlanner = (options: {
 
     /** Stores steps; where one conflicts, what can be of it. */
     const fire = Effect.fnUntraced(function* (steps: ReadonlyArray<PlannedStep>) {
+      const fires: Array<Fire> = []
+      // Whether a row for many holds an instant that has a row, the store cannot know.
+      for (const step of steps) fires.push(step.many.size > 0 ? yield* undecided(step) : step.fire)
       const again: Array<Fire> = []
-      for (const index of yield* fireOnce(steps.map((step) => step.fire))) {
+      for (const index of yield* fireOnce(fires)) {
         const step = steps[index] as PlannedStep
         // Somebody else was first, and then this one conflicts too; or instants were decided before: by a backfill, a
         // run by hand or in an earlier life of the schedule. Then it goes on behind them, with those that are left.
-        const decided = step.fire.occurrences.length > 1 ? yield* decidedOf(step.fire) : undefined
-        again.push(withoutDecided(step, (at) => decided?.has(at) ?? true))
+        const [alone] = step.fire.occurrences
+        const isAlone = alone !== undefined && step.fire.occurrences.length === 1 && step.many.size === 0
+        again.push(isAlone ? withoutDecided(step, new Set([alone.at])) : yield* undecided(step))
       }
       if (again.length > 0) yield* fireOnce(again)
     })
@@ -139,7 +145,8 @@ export const makePlanner = (options: {
     /** One look; answers for how long to sleep. */
     const look = Effect.gen(function* () {
       if (closed) return options.pollMillis
-      const looked = clock.currentTimeMillisUnsafe()
+      // The store's clock, not ours: it names the instants, and ours may be set back alone.
+      const looked = yield* info.now
       if (looked < lastLook - stepBackMillis) yield* goOn(lastLook - looked)
       lastLook = looked
       const due = yield* store.dueSchedules(dueMax)

@@ -10,6 +10,9 @@ import { Scheduler } from "effect/Scheduler"
 import { FarHeap } from "../../core/wheel/FarHeap.ts"
 import { makeRandom, type Random } from "./Random.ts"
 
+// A loop that never lets time go on would hold a run of many seeds for ever. The busiest instant has some thousands.
+const stepsAtOnce = 500_000
+
 interface Task {
   readonly lane: Lane
   readonly run: () => void
@@ -84,7 +87,9 @@ export class World {
   }
 
   #runTasks(): void {
+    const most = this.steps + stepsAtOnce
     while (this.#tasks.length > 0) {
+      if (this.steps >= most) throw new Error(`${stepsAtOnce} tasks at one instant, and time does not go on`)
       const place = this.#tasks.length === 1 ? 0 : this.random.int(0, this.#tasks.length - 1)
       const task = this.#tasks[place] as Task
       const last = this.#tasks.pop() as Task

@@ -57,4 +57,20 @@ export const regressions: ReadonlyArray<Regression> = [
   { seed: 11149, story: "a flow was looked at before the dispatcher was made, and the loop broke (Engine)" },
   { seed: 12002, story: "a claim on a slow way (a check that was wrong)" },
   { seed: 12726, story: "more to do than there are slots for (a check that was wrong)" },
+  {
+    seed: 14848,
+    story: "a node's own clock was set back, and what somebody had skipped ran after all (skew.test)",
+  },
+  {
+    seed: 347,
+    story:
+      "a row for many counted an instant that an old pattern had decided (PlannedStep.test, backfill.test)",
+  },
+  {
+    seed: 13877,
+    story: "a node asked for work under an id that had not joined yet (Engine.test: forgotten)",
+  },
+  { seed: 25702, story: "a step was cancelled by the loss of another one (a check that was wrong)" },
+  { seed: 43013, story: "a skip of 118 years, which the model walked through (a check that was wrong)" },
+  { seed: 10825, story: "a first instant that calendars set again (a check that was wrong)" },
 ]

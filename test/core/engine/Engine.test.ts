@@ -129,6 +129,30 @@ describe("two engines over one store", () => {
     expect(await world.driver.get([again.id])).toHaveLength(1)
     expect(await world.driver.nodes()).toHaveLength(2)
   })
+
+  test("one that was forgotten asks for nothing before it has joined again", async () => {
+    const faults: Faults = new Map()
+    const claimed: Array<string> = []
+    const known = faulty(world.driver, faults)
+    const driver: typeof known = {
+      ...known,
+      claim: (wish) => {
+        claimed.push(wish.node)
+        return known.claim(wish)
+      },
+    }
+    const a = await world.start({ jobs: [jobRow("work")], driver })
+    await world.advance(second)
+    const [node] = await world.driver.nodes()
+    await world.driver.leave(node?.id ?? "")
+    faults.set("join", "before")
+    const { id } = await a.run(a.engine.enqueue({ job: "work", input: null, delayMillis: 3 * second }))
+    await world.advance(10 * second)
+    expect(new Set(claimed)).toEqual(new Set([node?.id]))
+    faults.clear()
+    await world.advance(5 * second)
+    expect(await world.driver.get([id])).toMatchObject([{ state: "succeeded" }])
+  })
 })
 
 describe("an engine that gets no answers for a while", () => {

@@ -144,3 +144,29 @@ test("an instant that was filled while it waited does not end a schedule that ha
   ])
   await close()
 })
+
+test("instants that were filled in a long pause are not counted again with the others", async () => {
+  const world = makeWorld()
+  const trigger = { kind: "every", periodMillis: 1000, startAt } as const
+  const common = { jobs: [jobRow("often")], schedules: [scheduleRow("often", trigger)], ...slow }
+  const member = await world.start(common)
+  await world.advance(500)
+  await member.run(member.engine.pauseSchedule("often", true))
+  await world.advance(1_000_000)
+  // The first that passed, one in the middle of those that share a row, and the last of these.
+  for (const second of [1, 300, 600])
+    await member.run(
+      member.engine.backfill("often", { from: startAt + second * 1000, to: startAt + second * 1000 }),
+    )
+  await member.run(member.engine.pauseSchedule("often", false))
+  await world.advance(400)
+  const ledger = await world.ledger("often")
+  const [many, ...others] = ledger.filter(({ lastAt, at }) => lastAt > at)
+  expect(others).toEqual([])
+  expect(many).toMatchObject({ at: startAt + 2000, lastAt: startAt + 599_000, count: 597, reason: "paused" })
+  expect(ledger.filter(({ reason }) => reason === null).map(({ at }) => (at - startAt) / 1000)).toEqual([
+    0, 1, 300, 600,
+  ])
+  expect(ledger.reduce((sum, { count }) => sum + count, 0)).toBe(1001)
+  await member.close()
+})

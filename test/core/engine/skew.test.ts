@@ -37,3 +37,46 @@ test("a node whose clock is ahead sleeps until the instant has come by the store
   expect(firedAt).toEqual([startAt, startAt + 20_000])
   await close()
 })
+
+test("a node whose own clock is set back leaves a skipped instant skipped", async () => {
+  const world = makeWorld()
+  const storeNow = (): number => world.time.now()
+  const firedAt: Array<number> = []
+  const trigger = { kind: "every", periodMillis: 10_000, startAt } as const
+  const { engine, run, events, close } = await world.start({
+    jobs: [jobRow("j")],
+    schedules: [scheduleRow("j", trigger)],
+    driver: memoryDriver({ now: storeNow }),
+    handler: () => {
+      firedAt.push(storeNow())
+    },
+  })
+  await world.advance(3000)
+  expect(await run(engine.skipNext("j"))).toMatchObject({ result: "skipped", at: startAt + 10_000 })
+  world.step(-60_000)
+  await world.advance(30_000)
+  expect(firedAt).toEqual([startAt, startAt + 20_000, startAt + 30_000])
+  expect(events.filter(({ kind }) => kind === "clockBack")).toEqual([])
+  await close()
+})
+
+test("a store whose clock is set back alone is noticed: a fixed rate goes on", async () => {
+  const world = makeWorld()
+  let stepped = 0
+  const firedAt: Array<number> = []
+  const trigger = { kind: "every", periodMillis: 10_000, startAt } as const
+  const { events, close } = await world.start({
+    jobs: [jobRow("j")],
+    schedules: [scheduleRow("j", trigger)],
+    driver: memoryDriver({ now: () => world.time.now() + stepped }),
+    handler: () => {
+      firedAt.push(world.time.now())
+    },
+  })
+  await world.advance(12_000)
+  stepped = -3_600_000
+  await world.advance(25_000)
+  expect(events.filter(({ kind }) => kind === "clockBack")).toHaveLength(1)
+  expect(firedAt.length).toBeGreaterThanOrEqual(4)
+  await close()
+})

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest"
 import type { NewRun } from "../../../core/domain/Run.ts"
 import type { Fire } from "../../../core/ports/StoreDriver.ts"
+import { patternOf } from "../../../core/trigger/PatternSlots.ts"
 import { withoutDecided } from "../../../core/trigger/PlannedStep.ts"
 
 const runOf = (id: string): NewRun => ({
@@ -39,11 +40,9 @@ const step: Fire = {
   lastRunId: "c",
   zoneData: null,
 }
+const planned = { fire: step, otherwise: null, many: new Map() }
 const left = (...decided: ReadonlyArray<number>) => {
-  const { occurrences, runs, lastRunId, cancelRunId } = withoutDecided(
-    { fire: step, otherwise: null },
-    (at) => decided.includes(at),
-  )
+  const { occurrences, runs, lastRunId, cancelRunId } = withoutDecided(planned, new Set(decided))
   return [occurrences.map(({ at }) => at), runs.map(({ id }) => id), lastRunId, cancelRunId]
 }
 
@@ -55,7 +54,7 @@ test("what is decided goes with the runs that it would have had, and with those 
 
 test("without a run nothing is replaced, and the last run stays", () => {
   expect(left(2, 3)).toEqual([[1, 4], [], null, null])
-  expect(withoutDecided({ fire: step, otherwise: null }, () => true)).toMatchObject({
+  expect(withoutDecided(planned, new Set([1, 2, 3, 4]))).toMatchObject({
     cursor: 4,
     nextAt: 5,
     version: 1,
@@ -65,9 +64,34 @@ test("without a run nothing is replaced, and the last run stays", () => {
 test("a last run that is none after all does not end the schedule", () => {
   const over = { ...step, nextAt: null }
   const otherwise = { cursor: 3, nextAt: 4, waitsUntil: null }
-  expect(withoutDecided({ fire: over, otherwise }, (at) => at === 3)).toMatchObject(otherwise)
-  expect(withoutDecided({ fire: over, otherwise }, (at) => at === 1)).toMatchObject({
+  expect(withoutDecided({ ...planned, fire: over, otherwise }, new Set([3]))).toMatchObject(otherwise)
+  expect(withoutDecided({ ...planned, fire: over, otherwise }, new Set([1]))).toMatchObject({
     cursor: 4,
     nextAt: null,
   })
+})
+
+test("a row for many counts what has no row of its own, and begins and ends with such an instant", () => {
+  const every10 = patternOf({ kind: "every", periodMillis: 10, startAt: 0 }, 0)
+  const many = { at: 10, lastAt: 50, count: 5, runId: null, reason: "missed" as const, nominalAt: null }
+  const fire = { ...step, occurrences: [many, rowOf(60, null)], runs: [], lastRunId: null }
+  const rows = (...decided: ReadonlyArray<number>) =>
+    withoutDecided(
+      { fire, otherwise: null, many: new Map([[10, every10]]) },
+      new Set(decided),
+    ).occurrences.map(({ at, lastAt, count }) => [at, lastAt, count])
+  expect(rows()).toEqual([
+    [10, 50, 5],
+    [60, 60, 1],
+  ])
+  // A run by hand at an instant that is none of the pattern.
+  expect(rows(33)).toEqual([
+    [10, 50, 5],
+    [60, 60, 1],
+  ])
+  expect(rows(10, 60)).toEqual([[20, 50, 4]])
+  expect(rows(30, 60)).toEqual([[10, 50, 4]])
+  expect(rows(20, 40, 50, 60)).toEqual([[10, 30, 2]])
+  expect(rows(10, 20, 40, 50, 60)).toEqual([[30, 30, 1]])
+  expect(rows(10, 20, 30, 40, 50, 60)).toEqual([])
 })
