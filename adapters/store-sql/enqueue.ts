@@ -6,6 +6,15 @@ import { refusal } from "../../core/ports/StoreLimits.ts"
 import { type Sql, wait } from "./Sql.ts"
 import { endedReason, type Work } from "./Work.ts"
 
+/** Stores runs, those that are needed first. What waits for another is locked before anything is looked at. */
+export function* storeAll(work: Work, runs: ReadonlyArray<NewRun>): Sql<ReadonlyArray<Enqueued>> {
+  const needs = [...new Set(runs.flatMap((each) => each.needs))]
+  if (needs.length > 0) yield* wait(work.tables.runs.lock(needs))
+  const answers: Array<Enqueued> = []
+  for (const each of runs) answers.push(yield* storeRun(work, each))
+  return answers
+}
+
 /** Stores a run, or says which one is there; throws a refusal when a run that it needs is not. */
 export function* storeRun(work: Work, run: NewRun): Sql<Enqueued> {
   const now = work.now()

@@ -21,6 +21,8 @@ import { unusable } from "./sqlite/unusable.ts"
 import { makeDue } from "./sqlite/due.ts"
 import { makeOperations } from "./operations.ts"
 
+export { enqueueIn, type EnqueueInOptions, type OwnConnection } from "./sqlite/enqueueIn.ts"
+
 /** How to open a SQLite store. */
 export interface SqliteOptions extends DatabaseOptions {
   /**

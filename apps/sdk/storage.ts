@@ -4,6 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { layerMemory } from "../../adapters/store-memory/mod.ts"
 import type { OwnTransaction } from "../../adapters/store-sql/postgres.ts"
+import type { OwnConnection } from "../../adapters/store-sql/sqlite.ts"
 import { InvalidInput, type StoreInUse, type StoreUnusable } from "../../core/domain/Errors.ts"
 import type { NewRun } from "../../core/domain/Run.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
@@ -41,7 +42,18 @@ export interface ParsedStorage {
   readonly plan: (() => Promise<string>) | null
   /** Stores runs in a transaction of the application; `null`: there is none that could hold them. */
   readonly enqueueIn:
-    | ((transaction: OwnTransaction, runs: ReadonlyArray<NewRun>) => Promise<ReadonlyArray<Enqueued>>)
+    | {
+        readonly kind: "postgres"
+        readonly store: (
+          transaction: OwnTransaction,
+          runs: ReadonlyArray<NewRun>,
+        ) => Promise<ReadonlyArray<Enqueued>>
+      }
+    | {
+        readonly kind: "sqlite"
+        /** Once the storage was opened. */
+        readonly store: (connection: OwnConnection, runs: ReadonlyArray<NewRun>) => ReadonlyArray<Enqueued>
+      }
     | null
 }
 
@@ -67,7 +79,8 @@ export const parseStorage = (
 
 // Both are loaded when they are needed: Drizzle takes longer to load than all the rest.
 const sqlite = (file: string): ParsedStorage => {
-  const load = () => import("../../adapters/store-sql/sqlite.ts")
+  let loaded: typeof import("../../adapters/store-sql/sqlite.ts") | undefined
+  const load = async () => (loaded = await import("../../adapters/store-sql/sqlite.ts"))
   return {
     name: file,
     layer: Layer.unwrap(Effect.map(Effect.promise(load), ({ layerSqlite }) => layerSqlite({ file }))),
@@ -77,7 +90,13 @@ const sqlite = (file: string): ParsedStorage => {
       (await load()).sqliteDriver({ file, role: "tool", create: false, now: () => Date.now() }),
     examine: async () => (await load()).examineSqlite({ file, now: () => Date.now() }),
     plan: null,
-    enqueueIn: null,
+    enqueueIn: {
+      kind: "sqlite",
+      store: (connection, runs) => {
+        if (loaded === undefined) throw new Error("The storage is not open")
+        return loaded.enqueueIn(connection, runs, { file })
+      },
+    },
   }
 }
 
@@ -104,7 +123,10 @@ const postgres = (text: string): Result.Result<ParsedStorage, InvalidInput> => {
     open: async () => (await load()).postgresDriver({ ...options, connectionsMax: 2 }),
     examine: async () => (await load()).examinePostgres(options),
     plan: async () => (await load()).migrationPlan(options),
-    enqueueIn: async (transaction, runs) => (await load()).enqueueIn(transaction, runs, options),
+    enqueueIn: {
+      kind: "postgres",
+      store: async (transaction, runs) => (await load()).enqueueIn(transaction, runs, options),
+    },
   })
 }
 

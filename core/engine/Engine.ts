@@ -58,6 +58,8 @@ export interface EngineService extends FlowOperations {
   readonly skipNext: Operate["skipNext"]
   /** Gives instants of the past their runs. */
   readonly backfill: Backfill
+  /** A run was stored by another way than `enqueue`, due at this instant; 0: at once. */
+  readonly look: (dueAt: number) => void
   /** The id of this engine's node. */
   readonly node: () => string
   /** Runs that it carries now, and its slots. */
@@ -238,6 +240,7 @@ const makeEngine = (
       ...flowOperations,
       events,
       node: membership.id,
+      look: (dueAt) => notifier.publish({ kind: "runs", dueAt }),
       load: () => ({ carried: dispatcher.size(), slots: config.slots, waitingInWheel: horizon.size() }),
       enqueue: enqueue.enqueue,
       cancel: (runIds, reason) =>

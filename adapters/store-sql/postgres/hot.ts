@@ -3,12 +3,11 @@ import type { NewRun, Run } from "../../../core/domain/Run.ts"
 import type { Settled, Settlement } from "../../../core/domain/Outcome.ts"
 import type { Claim, Enqueued, Fire, Held } from "../../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkFires, checkLimit } from "../../../core/ports/StoreLimits.ts"
-import { storeRun } from "../enqueue.ts"
+import { storeAll } from "../enqueue.ts"
 import { fireOne } from "../fire.ts"
 import { settleOne } from "../settle.ts"
-import { runAsync, type Sql, wait } from "../Sql.ts"
+import { runAsync } from "../Sql.ts"
 import { each, promote, promoteAll } from "../upkeep.ts"
-import type { Work } from "../Work.ts"
 import { makeClaim } from "./claim.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { isDuplicate } from "./failures.ts"
@@ -25,14 +24,6 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
   const { claim, promote: promoteHot, started } = makeClaim(tables)
   const settleHot = makeSettle(tables)
   const fireHot = makeFire(tables)
-
-  function* storeAll(work: Work, runs: ReadonlyArray<NewRun>): Sql<ReadonlyArray<Enqueued>> {
-    const needs = [...new Set(runs.flatMap((each) => each.needs))]
-    if (needs.length > 0) yield* wait(work.tables.runs.lock(needs))
-    const answers: Array<Enqueued> = []
-    for (const each of runs) answers.push(yield* storeRun(work, each))
-    return answers
-  }
 
   const fireAll = (fires: ReadonlyArray<Fire>, together: ReadonlySet<Fire>) =>
     transaction(async (work, queryable) => {
