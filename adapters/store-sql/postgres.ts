@@ -118,7 +118,7 @@ export const driverOver = (
     ...makeHot(session),
     ...makeListing(connection, session.tables),
     ...makeSchedules(connection, session.tables, session.given),
-    ...makeNodes(connection, session.tables, session.given),
+    ...makeNodes(connection, schema, session.tables, session.given),
   }
 }
 

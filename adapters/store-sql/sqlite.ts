@@ -8,13 +8,14 @@ import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import type { Examination } from "../../core/ports/Examination.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeClaim } from "./sqlite/claim.ts"
-import { type Database, type DatabaseOptions, openDatabase } from "./sqlite/Database.ts"
+import { type Database, type DatabaseOptions, openDatabase, versionOf } from "./sqlite/Database.ts"
 import { makeEnqueue } from "./sqlite/enqueue.ts"
 import { lockForEngine } from "./sqlite/engineLock.ts"
 import { examine } from "./sqlite/examine.ts"
 import { makeFire } from "./sqlite/fire.ts"
 import { makeLedger } from "./sqlite/ledger.ts"
 import { makeListing } from "./sqlite/listing.ts"
+import { migrations } from "./sqlite/migrations.ts"
 import { makeNodes } from "./sqlite/nodes.ts"
 import { openSession } from "./sqlite/Session.ts"
 import { unusable } from "./sqlite/unusable.ts"
@@ -40,8 +41,14 @@ export const sqliteDriver = (options: SqliteOptions): StoreDriver => {
   let database: Database | undefined
   try {
     database = openDatabase(options, (sqlite) => {
-      if (options.role !== "tool") lock = lockForEngine(options.file, sqlite)
+      // A tool that changes the tables does so as an engine would: never under the hands of one of an older version.
+      if (options.role !== "tool" || versionOf(sqlite) !== migrations.length)
+        lock = lockForEngine(options.file, sqlite)
     })
+    if (options.role === "tool") {
+      lock?.release()
+      lock = undefined
+    }
     return driverOver(database, options, lock?.release)
   } catch (error) {
     lock?.release()

@@ -115,7 +115,8 @@ const makeEngine = (
     for (const text of capabilities.cautions ?? []) events.publish({ kind: "caution", text })
 
     // The loops of each part run before the parts after it are made: a start takes as long as its store.
-    const later: { dispatcher?: Dispatcher } = {}
+    const later: { dispatcher?: Dispatcher; close?: () => void } = {}
+    let outdated = false
     const membership = yield* makeMembership({
       identity: config.identity,
       ids,
@@ -124,6 +125,11 @@ const makeEngine = (
       onLost: (node) => {
         events.publish({ kind: "leaseLost", node })
         later.dispatcher?.stopAll("leaseLost")
+      },
+      onOutdated: ({ message }) => {
+        outdated = true
+        later.close?.()
+        events.publish({ kind: "outdated", reason: message })
       },
     })
     const settler = yield* makeSettler({
@@ -194,6 +200,13 @@ const makeEngine = (
         runsOf(schedule, { nominalAt: nominalAt ?? at, dueAt: at, late }),
     })
 
+    later.close = () => {
+      planner.close()
+      enqueue.close()
+      dispatcher.close()
+    }
+    if (outdated) later.close()
+
     const unsubscribe = notifier.subscribe((hint) => {
       if (hint.kind === "schedules") planner.wake()
       else if (hint.kind === "cancelled") {
@@ -221,9 +234,7 @@ const makeEngine = (
 
     const drain = yield* Effect.cached(
       Effect.gen(function* () {
-        planner.close()
-        enqueue.close()
-        dispatcher.close()
+        later.close?.()
         yield* Effect.timeoutOption(enqueue.flushed, lastWritesMillis)
         yield* Effect.timeoutOption(dispatcher.idle, yield* Effect.sync(() => grace))
         dispatcher.stopAll("drain")
