@@ -34,7 +34,8 @@ export interface OwnServer {
   readonly remove: () => void
 }
 
-const freePort = (): Promise<number> =>
+/** A port of 127.0.0.1 on which nobody listens. */
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()
     server.once("error", reject)
