@@ -15,7 +15,8 @@ import type { Enqueued, StoreDriver } from "../../core/ports/StoreDriver.ts"
 
 /**
  * `"sqlite:FILE"`, `"postgres://USER:PASSWORD@HOST:PORT/DATABASE"`, `"memory:"`, or an object whose `layer` opens a store.
- * A PostgreSQL address may end in `?schema=NAME` (default `uhrwerk`) and `&prepare=false`, for a transaction pooler.
+ * A PostgreSQL address may end in `?schema=NAME` (default `uhrwerk`), `&prepare=false`, for a transaction pooler, and
+ * `&sslmode=` with `&sslrootcert=FILE`, as in libpq.
  */
 export type Storage =
   | `sqlite:${string}`

@@ -174,7 +174,10 @@ export const makePlanner = (options: {
         rows += size
       }
       if (steps.length > 0) failures += yield* fireEach(steps)
-      if (left > 0) return due.length === dueMax && failures < taken.length ? 0 : leftMillis
+      if (left > 0) {
+        if (due.length === dueMax && failures < taken.length) return 0
+        return failures > 0 ? options.pollMillis : leftMillis
+      }
       if (due.length === dueMax && failures < dueMax) return 0
       const nextAt = yield* store.nextScheduleAt()
       let wait = nextAt === null ? options.pollMillis : nextAt - clock.currentTimeMillisUnsafe()

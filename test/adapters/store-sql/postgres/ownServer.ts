@@ -45,8 +45,11 @@ export const freePort = (): Promise<number> =>
     })
   })
 
-/** Makes a cluster and starts it. */
-export const startServer = async (): Promise<OwnServer> => {
+/** Makes a cluster and starts it; with a key and its certificate, in PEM, one that encrypts. */
+export const startServer = async (tls?: {
+  readonly key: string
+  readonly certificate: string
+}): Promise<OwnServer> => {
   const folder = mkdtempSync(join(tmpdir(), "uhrwerk-postgres-"))
   const data = join(folder, "data")
   const password = join(folder, "password")
@@ -80,9 +83,15 @@ export const startServer = async (): Promise<OwnServer> => {
     "UTF8",
     "--no-sync",
   ])
+  if (tls !== undefined) {
+    writeFileSync(join(data, "server.key"), tls.key, { mode: 0o600 })
+    writeFileSync(join(data, "server.crt"), tls.certificate)
+    if (isRoot) execFileSync("chown", ["postgres", join(data, "server.key"), join(data, "server.crt")])
+  }
+  const encrypts = tls === undefined ? "" : " -c ssl=on"
   const port = await freePort()
   const settingsOf = (port: number): string =>
-    `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=40`
+    `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=40${encrypts}`
   const start = (of = data, at = port): void =>
     run("pg_ctl", ["-D", of, "-w", "-o", settingsOf(at), "-l", join(folder, "log"), "start"])
   const stop = (mode: "fast" | "immediate" = "fast"): void =>
