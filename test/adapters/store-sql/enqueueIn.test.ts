@@ -126,6 +126,7 @@ describe.each(clients)("a transaction of the application > %s", (name, open) => 
       "scheduled 1",
     ])
     const claim = { node: "n", queues: ["default"], jobs: [newRun(1).job], limit: 1, acknowledged: true }
+    await store.join({ id: "n", host: "here", pid: 1, runtime: "test" }, 60_000)
     const [run] = await store.claim(claim)
     await store.settle([{ id: runId(1), token: run?.token ?? 0, kind: "succeeded", output: null }])
     expect(await stored(3)).toMatchObject([{ state: "ready" }])

@@ -51,6 +51,7 @@ export default defineConfig({ jobs: [job("report", { run: () => {} })], storage:
   )
   const store = sqliteDriver({ file: join(folder, "mine.db"), now: () => Date.now() })
   await store.enqueue([newRun(1, { attemptMax: 1 })])
+  await store.join({ id: "n", host: "here", pid: 1, runtime: "test" }, 60_000)
   const [run] = await store.claim({
     node: "n",
     queues: ["default"],
@@ -60,6 +61,7 @@ export default defineConfig({ jobs: [job("report", { run: () => {} })], storage:
   })
   if (run === undefined) throw new Error("Nothing was claimed")
   await store.settle([failing(run)])
+  await store.leave("n")
   await store.putSchedules([
     { ...schedule, id: "overdue", nextAt: Date.now() - day, zoneData: null },
     { ...schedule, id: "other", nextAt: Date.now() + day, zoneData: "1999a 0badc0de 3600" },
