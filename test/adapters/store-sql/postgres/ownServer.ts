@@ -46,10 +46,11 @@ export const freePort = (): Promise<number> =>
   })
 
 /** Makes a cluster and starts it; with a key and its certificate, in PEM, one that encrypts. */
-export const startServer = async (tls?: {
-  readonly key: string
-  readonly certificate: string
-}): Promise<OwnServer> => {
+export const startServer = async ({
+  tls,
+}: {
+  readonly tls?: { readonly key: string; readonly certificate: string }
+} = {}): Promise<OwnServer> => {
   const folder = mkdtempSync(join(tmpdir(), "uhrwerk-postgres-"))
   const data = join(folder, "data")
   const password = join(folder, "password")

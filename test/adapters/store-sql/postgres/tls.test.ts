@@ -56,7 +56,7 @@ describe.skipIf(reason !== null)(`a server that encrypts${reason === null ? "" :
     const made = makeCertificate("own", "IP:127.0.0.1")
     own = made.file
     other = makeCertificate("other", "IP:127.0.0.1").file
-    server = await startServer(made)
+    server = await startServer({ tls: made })
   })
   afterAll(() => server?.remove())
 
