@@ -4,7 +4,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { StoreError } from "../domain/Errors.ts"
+import { type StoreError, StoreUnusable } from "../domain/Errors.ts"
 import type { IdSource } from "../domain/Ids.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { NodeStore, StoreInfo } from "../ports/Store.ts"
@@ -31,6 +31,8 @@ export const makeMembership = (options: {
   readonly ids: IdSource
   readonly leaseMillis: number
   readonly onLost: (node: string) => void
+  /** Called once: the store is of a newer version, and there is no lease to be had any more. */
+  readonly onOutdated: (error: StoreError) => void
   readonly onTrouble: (doing: string, error: StoreError) => void
 }): Effect.Effect<Membership, StoreError, Scope.Scope | NodeStore | StoreInfo> =>
   Effect.gen(function* () {
@@ -71,6 +73,10 @@ export const makeMembership = (options: {
     })
     const beat = Effect.catch(renew, (error) =>
       Effect.sync(() => {
+        if (isOutdated(error)) {
+          left = true
+          return options.onOutdated(error)
+        }
         options.onTrouble("renew the lease", error)
         // Others may take our runs now, so our handlers must stop first. Nobody can, where a store is ours alone.
         if (capabilities.shared && monotonic() > believedUntil) lose()
@@ -90,3 +96,7 @@ export const makeMembership = (options: {
       }),
     }
   })
+
+// What a driver throws from `join` when its tables were changed by a newer version.
+const isOutdated = ({ cause }: StoreError): boolean =>
+  cause instanceof StoreUnusable && cause.kind === "newerSchema"
