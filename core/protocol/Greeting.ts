@@ -52,8 +52,8 @@ export interface Known {
 }
 
 /**
- * What a checked hello is to a session of the same worker name. `resume`: the same process asks for it. `replace`:
- * another process has the name now, or this one has forgotten its session; the old session ends at once, its open
+ * What a checked hello is to a session of the same worker name. `resume`: it is of the same process. `replace`: another
+ * process has the name now, or this one cannot resume; the old session ends at once, its open
  * connection with 4409, and a new one begins. `fresh`: there was none, or it has ended. `outdated`: the same process has
  * come back since, and this hello was late on a connection that it gave up: that one is closed, with nothing changed.
  */
@@ -64,6 +64,8 @@ export const admit = (
   if (known === undefined) return "fresh"
   if (known.incarnation === hello.incarnation && known.ordinal >= hello.connection) return "outdated"
   if (known.phase === "over") return "fresh"
-  const same = known.incarnation === hello.incarnation && known.session === hello.session
-  return same && hello.capabilities.includes("resume") ? "resume" : "replace"
+  // The welcome that told the session may have been lost: the process is what counts, and it says what it has.
+  return known.incarnation === hello.incarnation && hello.capabilities.includes("resume")
+    ? "resume"
+    : "replace"
 }

@@ -264,7 +264,7 @@ export const kinds = {
   bye: kind(
     "bye",
     ["worker"],
-    "The worker has nothing in hand and goes. The server closes the connection with 1000.",
+    "The worker has nothing in hand and goes. The server closes the connection: with 1000, or, if it asked for the drain, with 1012.",
     { reason },
   ),
   error: kind("error", ["server", "worker"], "What came was wrong. Never answered.", {

@@ -44,6 +44,7 @@ export const hears = (state: ServerState, message: Message, moment: Moment, effe
       break
     case "heartbeat":
       if (message.slots !== undefined) state.slots = message.slots
+      state.full = false
       send(state, { type: "heartbeat", at: moment.at, of: message.id }, effects)
       break
     case "drain":
@@ -51,11 +52,13 @@ export const hears = (state: ServerState, message: Message, moment: Moment, effe
       effects.push({ kind: "status", status: "draining" })
       break
     case "bye":
-      closing(state, "done", "bye", effects)
+      // After a server's own drain the worker looks for another one.
+      closing(state, state.drainEndAt === null ? "done" : "restart", "bye", effects)
       finish(state, `the worker said bye: ${message.reason}`, effects)
       break
     case "hello":
-      refusedFrame(state, secondHello(message), moment, effects)
+      // The very same one is no more than a repetition.
+      if (message.connection !== state.ordinal) refusedFrame(state, secondHello(message), moment, effects)
       break
     default:
   }
@@ -117,6 +120,9 @@ const acknowledged = (
   if (result === "waiting") taken(entry)
   else if (result === "started") begun(entry, effects)
   else if (result === "refused" && entry.state !== "settling") {
+    // What it said before may have been lost: asking again at once would go on for ever.
+    if (reason === "draining") state.draining = true
+    if (reason === "full") state.full = true
     if (reason === "noHandler" && entry.job !== null) state.unable.add(entry.job)
     giveUp(state, key, entry, reason, effects)
   }

@@ -37,6 +37,7 @@ export const openServer = (
     draining: false,
     drainEndAt: null,
     suspect: false,
+    full: false,
     held: new Map(),
     recent: new Map(),
     heardAt: moment.now,
@@ -70,6 +71,7 @@ export const greeted = (
   state.prefetch = hello.prefetch ?? 0
   state.capabilities = agree(state.terms.capabilities, hello.capabilities)
   state.suspect = false
+  state.full = false
   state.heardAt = moment.now
   state.countedAt = moment.now
   state.allowance = 2 * rateOf(state)

@@ -122,6 +122,7 @@ const settled = (
   const entry = state.held.get(key)
   if (entry?.state !== "settling") return
   state.held.delete(key)
+  state.full = false
   state.recent.set(key, result)
   // A worker cannot have more unacknowledged ends than it may have in hand; an outcome of a run that comes later
   // shows that it has read all acknowledgements before its assignment.
@@ -139,6 +140,10 @@ const tick = (state: ServerState, moment: Moment, effects: Effects): void => {
   if (state.phase === "cut") {
     if (now >= state.endAt) finish(state, "the worker did not resume in time", effects)
     return
+  }
+  if (state.drainEndAt !== null && now >= state.drainEndAt) {
+    closing(state, "restart", "the time to drain is over", effects)
+    return finish(state, "the time to drain is over", effects)
   }
   if (silent >= state.terms.lostMillis) {
     closing(state, "leaseLost", `no sign of life for ${Math.floor(silent)} ms`, effects)

@@ -52,6 +52,8 @@ export interface ServerState {
   /** By when the server's own drain is over; `null`: it does not drain. */
   drainEndAt: number | null
   suspect: boolean
+  /** It refused a run for want of room: it is asked again after its next heartbeat or end of a run. */
+  full: boolean
   readonly held: Map<string, Held>
   /** What became of settled attempts whose acknowledgement may not have arrived; the oldest are forgotten. */
   readonly recent: Map<string, "settled" | "stale">
@@ -105,7 +107,7 @@ export type ServerEffect =
 
 /** How many more runs it takes now. Derived from what it has, never counted up and down. */
 export const freeSlots = (state: ServerState): number =>
-  state.phase === "open" && !state.draining && !state.suspect
+  state.phase === "open" && !state.draining && !state.suspect && !state.full
     ? Math.max(0, capacity(state) - state.held.size)
     : 0
 
@@ -121,5 +123,6 @@ export const serverWakeAt = (state: ServerState): number => {
   if (state.phase === "over") return Number.POSITIVE_INFINITY
   if (state.phase === "cut") return state.endAt
   const { suspectMillis, lostMillis } = state.terms
-  return Math.min(state.againAt, state.heardAt + (state.suspect ? lostMillis : suspectMillis))
+  const drainEndAt = state.drainEndAt ?? Number.POSITIVE_INFINITY
+  return Math.min(drainEndAt, state.againAt, state.heardAt + (state.suspect ? lostMillis : suspectMillis))
 }

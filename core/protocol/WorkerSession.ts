@@ -137,7 +137,12 @@ const letGo = (state: WorkerState, effects: Effects): void => {
 
 const tick = (state: WorkerState, moment: Moment, effects: Effects): void => {
   const { now } = moment
-  if (!state.letGo && now >= leaseEndAt(state)) letGo(state, effects)
+  if (!state.letGo && now >= leaseEndAt(state)) {
+    letGo(state, effects)
+    // The next welcome says what still holds.
+    if (state.phase === "open")
+      closeAs(state, "silence", "no heartbeat was answered in time", moment, effects)
+  }
   if (state.drain !== null && now >= state.drain.endAt) {
     for (const entry of state.hand.values()) {
       if (entry.state !== "running") continue

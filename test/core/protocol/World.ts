@@ -57,8 +57,6 @@ export interface Budget {
   restarts: number
   /** Handlers that fail once, so that the run is tried again. */
   failures: number
-  /** The worker cannot tell in time that it was cut off. */
-  freezes: number
 }
 
 export interface World {
@@ -75,8 +73,20 @@ export interface World {
   /** Outcomes that the store was asked to apply and has not answered. */
   readonly settling: Array<{ run: string; attempt: number; token: number; kind: string }>
   readonly problems: Array<string>
-  frozen: boolean
+  /** What is done wrong on purpose. */
+  bug: Bug | null
 }
+
+/** Wrong sessions, to see that the checks notice: a worker that forgets its ends when it is cut off; a server that
+ * forgets what it settled, takes a late hello for a new one, sends nothing again, or acknowledges before it stores. */
+export const bugs = [
+  "forgetsEnds",
+  "forgetsSettled",
+  "takesLateHello",
+  "sendsOnce",
+  "acknowledgesEarly",
+] as const
+export type Bug = (typeof bugs)[number]
 
 export const noTrouble: Budget = {
   cuts: 0,
@@ -87,10 +97,19 @@ export const noTrouble: Budget = {
   drains: 0,
   restarts: 0,
   failures: 0,
-  freezes: 0,
 }
 
 export const makeWorld = (
+  runs: number,
+  worker: { readonly slots: number; readonly prefetch: number; readonly resume?: boolean },
+  budget: Partial<Budget>,
+): World => {
+  const world = emptyWorld(runs, worker, budget)
+  act(world, "connect")
+  return world
+}
+
+const emptyWorld = (
   runs: number,
   worker: { readonly slots: number; readonly prefetch: number; readonly resume?: boolean },
   budget: Partial<Budget>,
@@ -123,7 +142,7 @@ export const makeWorld = (
   begun: [],
   settling: [],
   problems: [],
-  frozen: false,
+  bug: null,
 })
 
 const moment = (world: World): Moment => ({ now: world.now, at: 0, random: 0.5 })
@@ -149,6 +168,8 @@ const takeBack = (world: World, run: string, token: number): void => {
 export const toServer = (world: World, event: ServerEvent): void => {
   if (world.server === null) return
   serverEffects(world, stepServer(world.server, event, moment(world)))
+  if (world.bug === "forgetsSettled") world.server.recent.clear()
+  if (world.bug === "sendsOnce") world.server.againAt = Number.POSITIVE_INFINITY
 }
 
 const serverEffects = (world: World, effects: ReadonlyArray<ServerEffect>): void => {
@@ -169,6 +190,8 @@ const serverEffects = (world: World, effects: ReadonlyArray<ServerEffect>): void
           token: effect.token,
           kind: effect.outcome.kind,
         })
+        if (world.bug === "acknowledgesEarly")
+          toServer(world, { kind: "settled", run: effect.run, token: effect.token, result: "settled" })
         break
       case "release":
       case "lost":
@@ -181,6 +204,8 @@ const serverEffects = (world: World, effects: ReadonlyArray<ServerEffect>): void
 
 export const toWorker = (world: World, event: WorkerEvent): void => {
   workerEffects(world, stepWorker(world.worker, event, moment(world)))
+  if (world.bug !== "forgetsEnds" || event.kind !== "closed") return
+  for (const [key, entry] of world.worker.hand) if (entry.state === "ended") world.worker.hand.delete(key)
 }
 
 const workerEffects = (world: World, effects: ReadonlyArray<WorkerEffect>): void => {
@@ -217,6 +242,9 @@ const workerEffects = (world: World, effects: ReadonlyArray<WorkerEffect>): void
         if (world.worker.phase !== "open") world.problems.push(`${key} was begun without a connection`)
         break
       }
+      case "over":
+        if (world.worker.drain?.self !== true) world.problems.push(`the worker ended: ${effect.reason}`)
+        break
       case "acknowledged": {
         const applied = claimed(world, effect.run).applied.includes(effect.token)
         if (applied !== (effect.result === "settled"))
@@ -233,7 +261,8 @@ const workerEffects = (world: World, effects: ReadonlyArray<WorkerEffect>): void
 /** The server's part of a hello: whose session is it. */
 const hello = (world: World, number: number, message: Hello): void => {
   const { server } = world
-  const known = server === null ? undefined : server
+  const isLate = world.bug !== "takesLateHello"
+  const known = server === null ? undefined : { ...server, ordinal: isLate ? server.ordinal : 0 }
   const admitted = admit(message, known)
   if (admitted === "outdated") {
     put(world, number, "toWorker", { close: 4409 })
@@ -274,7 +303,9 @@ const receiveAtServer = (world: World, number: number, item: Item): void => {
     world.problems.push(`the server refused ${item.frame}: ${read.failure.message}`)
     return
   }
-  if (read.success.type === "hello") hello(world, number, read.success)
+  // A connection that has said hello belongs to its session.
+  const isBound = world.server?.connection === number
+  if (read.success.type === "hello" && !isBound) hello(world, number, read.success)
   else toServer(world, { kind: "message", connection: number, message: read.success })
 }
 
@@ -327,6 +358,9 @@ export const actions = (world: World, calm: boolean): ReadonlyArray<string> => {
     for (const [run, row] of world.runs) if (row.state === "running") out.push(`cancel ${run}`)
   if (!calm && budget.drains > 0) out.push("drainWorker", "drainServer")
   if (!calm && budget.restarts > 0 && server !== null) out.push("restart")
+  if (server === null && (!calm || out.length === 0))
+    if ([...world.runs.values()].some(({ state }) => state === "running")) out.push("reclaim")
+  if (!calm && worker.phase === "off") out.push("connect")
   const wakes = Math.min(serverWake(world), workerWakeAt(worker))
   if ((calm ? out.length === 0 : budget.ticks > 0) && Number.isFinite(wakes)) out.push("tick")
   return out
@@ -456,6 +490,15 @@ export const act = (world: World, action: string): void => {
         connection.toWorker.length = 0
       }
       return
+    case "reclaim":
+      // No server came back in time to hear of its workers: their runs go to others.
+      for (const row of world.runs.values()) if (row.state === "running") row.state = "ready"
+      return
+    case "connect": {
+      world.now = Math.max(world.now, world.worker.connectAt)
+      toServer(world, { kind: "tick" })
+      return toWorker(world, { kind: "tick" })
+    }
     case "tick": {
       spend(world, "ticks")
       world.now = Math.max(world.now, Math.min(serverWake(world), workerWakeAt(world.worker)))
@@ -483,7 +526,8 @@ export const fingerprint = (world: World): string => {
 
 /** Nothing is left to do. */
 const isSettled = (world: World): boolean =>
-  world.worker.hand.size === 0 &&
+  // A worker that drains gives up in the end, and says so.
+  (world.worker.hand.size === 0 || world.worker.phase === "over") &&
   (world.server === null || world.server.held.size === 0) &&
   world.handlers.size === 0 &&
   world.settling.length === 0 &&
