@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { utf8Length } from "../domain/Payload.ts"
 import { type CloseName, closeOf } from "./Close.ts"
 import { nestsDeeper } from "./Depth.ts"
-import { Problem } from "./Field.ts"
+import { id, Problem } from "./Field.ts"
 import { acksMax, depthMax, frameBytesMax, idMax, textMax } from "./Limits.ts"
 import { type Ack, kinds, type Message, type MessageOf, type MessageType, type Side } from "./Message.ts"
 
@@ -128,10 +128,8 @@ export const read = (value: unknown, from: Side): Result.Result<Message, Refused
       "Send one JSON object in each frame.",
     )
   const given = value as Readonly<Record<string, unknown>>
-  const of =
-    typeof given["id"] === "string" && given["id"] !== "" && given["id"].length <= idMax
-      ? given["id"]
-      : undefined
+  const named = id.read(given["id"])
+  const of = named instanceof Problem ? undefined : named
   const type = types.get(given["type"])
   if (type === undefined) {
     if (typeof given["type"] !== "string")
@@ -140,7 +138,7 @@ export const read = (value: unknown, from: Side): Result.Result<Message, Refused
     return refuse("unknownType", null, "type", reason, `This version knows ${known}.`, of)
   }
   const kind = kinds[type]
-  if (!(kind.from as ReadonlyArray<Side>).includes(from))
+  if (!kind.from.includes(from))
     return refuse(
       "wrongSide",
       "badMessage",
@@ -149,7 +147,7 @@ export const read = (value: unknown, from: Side): Result.Result<Message, Refused
       "See the README of the protocol for who sends what.",
       of,
     )
-  const message = kind.field.read(value) as Message | Problem
+  const message = kind.field.read(value)
   if (message instanceof Problem) {
     const field = `${type}.${message.path}`.slice(0, textMax)
     return refuse(

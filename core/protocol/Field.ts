@@ -1,7 +1,8 @@
 // What a field of a message may hold: an Effect Schema, for types, JSON Schema and people, and beside it `read`, a
-// plain function that takes the same values 5 to 15 times faster, as every frame of every run passes here.
-// A property test holds the two together. `read` copies what it knows, so unknown fields end here, and it never
-// recurses deeper than the field itself, whatever was sent.
+// plain function that takes the same values. It needs a third to a half of the time (0.1 to 0.5 us for a heartbeat or
+// a result on Node, against 0.4 to 0.9) on every host, names the field and the reason without a tree of issues, copies
+// what it knows, so that unknown fields end here, and never recurses deeper than the field itself, whatever was sent.
+// A property test holds the two together.
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { payloadBytesMax, utf8Length } from "../domain/Payload.ts"
@@ -61,8 +62,10 @@ const as = <A>(schema: Schema.Codec<A, any>, read: (value: unknown) => A | Probl
 })
 
 /** The same field with a sentence for the published schema. */
-export const about = <A, F extends Field<A>>(description: string, field: F & Field<A>): F =>
-  ({ ...field, schema: field.schema.annotate({ description }) }) as F
+export const about = <F extends Field<any>>(description: string, field: F): F => ({
+  ...field,
+  schema: field.schema.annotate({ description }),
+})
 
 /** A field that may be absent. */
 export const optional = <A>(field: Field<A>): OptionalField<A> => ({ ...field, optional: true })
@@ -97,7 +100,7 @@ const matching = (pattern: RegExp, reason: string): Field<string> =>
 
 /** An id of a message, a run, a session: printable ASCII without blanks. */
 export const id: Field<string> = matching(
-  /^[!-~]{1,64}$/,
+  /^[!-~]{1,64}$/u,
   `is no id (1 to ${idMax} printable ASCII characters without blanks)`,
 )
 
@@ -107,7 +110,7 @@ export const name: Field<string> = matching(
   "is no name (1 to 128 characters, no control characters, no blanks at its ends)",
 )
 
-const wordPattern = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/
+const wordPattern = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/u
 
 /** A short machine-readable word, such as a capability or the code of an error. */
 export const word: Field<string> = matching(
@@ -171,10 +174,10 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 /** Values by words; at most `max`. A word is no `__proto__`, so the result is safe to read. */
 export const byWord = <A>(field: Field<A>, max: number): Field<{ readonly [word: string]: A }> =>
   as(
-    Schema.Record(
-      Schema.String.check(Schema.isPattern(wordPattern)),
-      field.schema as Schema.Codec<any>,
-    ).check(Schema.isBetweenProperties(0, max)) as unknown as Schema.Codec<{ readonly [word: string]: A }>,
+    Schema.Record(Schema.String, field.schema as Schema.Codec<any>).check(
+      Schema.isPropertyNames(Schema.String.check(Schema.isPattern(wordPattern))),
+      Schema.isBetweenProperties(0, max),
+    ) as unknown as Schema.Codec<{ readonly [word: string]: A }>,
     (value) => {
       if (!isObject(value)) return new Problem("is no object")
       const names = Object.keys(value)
@@ -204,7 +207,7 @@ export const scalar: Field<string | number | boolean> = as(
 const label = text(128)
 
 /** An object of these fields; others are ignored. */
-export const object = <const F extends Fields>(fields: F, identifier?: string): Field<ObjectOf<F>> => {
+export const object = <const F extends Fields>(fields: F): Field<ObjectOf<F>> => {
   const names = Object.keys(fields)
   const each = Object.values(fields)
   const schemas = Object.fromEntries(
@@ -214,7 +217,7 @@ export const object = <const F extends Fields>(fields: F, identifier?: string): 
     }),
   )
   const schema = Schema.Struct(schemas) as unknown as Schema.Codec<ObjectOf<F>>
-  return as(identifier === undefined ? schema : schema.annotate({ identifier }), (value) => {
+  return as(schema, (value) => {
     if (!isObject(value)) return new Problem("is no object")
     const out: Record<string, unknown> = {}
     for (let at = 0; at < names.length; at++) {

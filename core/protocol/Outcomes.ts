@@ -11,9 +11,9 @@ export type SentEnded = Extract<Sent, { readonly type: "result" | "failure" }>
 
 /** The outcome that a result or failure tells. */
 export const outcomeOf = (message: Ended): Outcome => {
-  if (message.type === "result") return message.outcome as Outcome
+  if (message.type === "result") return message.outcome
   const { error, retryable, retryAfterMillis } = message
-  return { kind: "failed", error, retryable, retryAfterMillis } as Outcome
+  return { kind: "failed", error, retryable, retryAfterMillis }
 }
 
 /**
@@ -24,7 +24,7 @@ export const endedOf = (key: AttemptKey, outcome: Outcome, frameBytesMax: number
   const { run, attempt, token } = key
   const message = messageOf({ run, attempt, token }, outcome)
   // The id is not there yet: the longest one stands for it.
-  const fits = encode({ ...message, id: "x".repeat(idMax) } as Ended, frameBytesMax)
+  const fits = encode({ ...message, id: "x".repeat(idMax) }, frameBytesMax)
   if (Result.isSuccess(fits)) return message
   return messageOf({ run, attempt, token }, payloadFailure(fits.failure.reason))
 }

@@ -64,6 +64,8 @@ export const stepServer = (
       break
     case "end":
       if (state.phase === "open") closing(state, event.close, event.reason, effects)
+      if (event.keep === true)
+        for (const [key, entry] of state.held) if (entry.state === "started") state.held.delete(key)
       finish(state, event.reason, effects)
       break
     case "tick":

@@ -86,8 +86,11 @@ export type ServerEvent =
       readonly result: "settled" | "stale"
     }
   | { readonly kind: "drain"; readonly graceMillis: number; readonly reason: string }
-  /** The session ends now: its name was taken, its token revoked, the server stops. */
-  | { readonly kind: "end"; readonly close: CloseName; readonly reason: string }
+  /**
+   * The session ends now: its name was taken, its token revoked, the server stops. With `keep` the attempts that were
+   * begun stay as they are in the store: whoever comes next adopts them from the worker's hello, or reclaims them.
+   */
+  | { readonly kind: "end"; readonly close: CloseName; readonly reason: string; readonly keep?: true }
   | { readonly kind: "tick" }
 
 export type ServerEffect =
