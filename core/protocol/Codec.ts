@@ -162,22 +162,23 @@ export const read = (value: unknown, from: Side): Result.Result<Message, Refused
   return Result.succeed(message)
 }
 
-/** A text frame of a message that is known to fit; refused when it takes more bytes than the other side allows. */
+/**
+ * A text frame of a message. Refused when the other side would refuse it, for a field or its size: sent all the same
+ * it would end the connection, and again with each reconnect.
+ */
 export const encode = (
   message: Message,
   bytesMax: number = frameBytesMax,
 ): Result.Result<string, Refused> => {
+  const { type, id: of } = message
+  const checked: unknown = kinds[type].field.read(message)
+  if (checked instanceof Problem)
+    return refuse("badField", null, `${type}.${checked.path}`, checked.reason, "Correct or shorten it.", of)
   const frame = JSON.stringify(message)
   if (!isTooLarge(frame, bytesMax)) return Result.succeed(frame)
   const reason = `it would take more than ${bytesMax} bytes`
-  return refuse(
-    "tooLarge",
-    null,
-    message.type,
-    reason,
-    "Store large data elsewhere and pass a reference to it.",
-    message.id,
-  )
+  const next = "Store large data elsewhere and pass a reference to it."
+  return refuse("tooLarge", null, type, reason, next, of)
 }
 
 /**

@@ -43,7 +43,7 @@ export const deny = (
   reason: string,
 ): Greeted => close(name, reason)
 
-/** What is known of a session under the worker's name. */
+/** What is known of a session under the worker's name, begun with the same token as the one that says hello now. */
 export interface Known {
   readonly session: string
   readonly incarnation: string

@@ -3,6 +3,7 @@
 // It promises: an outcome goes to the store at most once per attempt held, and only of attempts that this worker was
 // given; an assignment, a cancel and an acknowledgement that got lost come again; what ends with the session is handed
 // back (`release`: not begun) or reported (`lost`: begun), each attempt exactly once.
+import { textMax } from "./Limits.ts"
 import type { Assign } from "./Message.ts"
 import { payloadFailure } from "./Outcomes.ts"
 import { again, closing, cut, type Effects, finish, held, keyIn, send, settle } from "./ServerHeld.ts"
@@ -60,7 +61,11 @@ export const stepServer = (
     case "drain":
       state.draining = true
       state.drainEndAt = moment.now + event.graceMillis
-      send(state, { type: "drain", graceMillis: event.graceMillis, reason: event.reason }, effects)
+      send(
+        state,
+        { type: "drain", graceMillis: event.graceMillis, reason: event.reason.slice(0, textMax) },
+        effects,
+      )
       break
     case "end":
       if (state.phase === "open") closing(state, event.close, event.reason, effects)

@@ -75,7 +75,7 @@ export type ServerEvent =
   /** The same worker says hello on another connection. */
   | { readonly kind: "resume"; readonly connection: number; readonly hello: Hello }
   | { readonly kind: "assign"; readonly assign: Omit<Assign, "type" | "id"> }
-  /** The assignment does not fit a frame. */
+  /** `encode` refused the assignment: its run cannot be told to any worker. */
   | { readonly kind: "unsendable"; readonly run: string; readonly token: number; readonly reason: string }
   | { readonly kind: "stop"; readonly run: string; readonly token: number; readonly reason: StopReason }
   /** The store has answered to an `outcome`. */

@@ -1,5 +1,5 @@
 // The parts that several messages share: which attempt is meant, outcomes, errors, steps. They are the values of
-// `domain` as they travel, and a type test holds them to those.
+// `domain` as they travel: the compiler holds them to those where Outcomes.ts turns one into the other.
 import { flowStepMax, itemMax, triggerRules } from "../domain/Flow.ts"
 import {
   about,

@@ -1,4 +1,6 @@
 // What a server grants its workers; `welcome` tells them.
+import * as Result from "effect/Result"
+import { InvalidInput } from "../domain/Errors.ts"
 import { payloadBytesMax } from "../domain/Payload.ts"
 import * as Limits from "./Limits.ts"
 import type { Sent } from "./Message.ts"
@@ -34,7 +36,34 @@ export const defaultTerms = (node: string): Terms => ({
   capabilities,
 })
 
-/** The welcome that says them. A worker's lease is over a margin before the server takes its runs back. */
+/** How long a worker may go on unanswered: over a margin before the server takes its runs back. */
+const leaseMillisOf = ({ lostMillis }: Terms): number =>
+  Math.floor(lostMillis - Math.min(Limits.leaseMarginMillis, lostMillis / 4))
+
+/**
+ * Refuses terms under which sound workers would lose their runs: a heartbeat must fit twice into the time until a
+ * worker is suspect, that into the lease, and the grace into the time until it is lost.
+ */
+export const checkTerms = (terms: Terms): Result.Result<Terms, InvalidInput> => {
+  const { heartbeatMillis, suspectMillis, lostMillis, graceMillis, resendMillis } = terms
+  const refuse = (field: string, reason: string, next: string) =>
+    Result.fail(new InvalidInput({ field, reason, next }))
+  if (!(heartbeatMillis >= 100)) return refuse("heartbeatMillis", "it is less than 100 ms", "Use 5000.")
+  if (!(suspectMillis >= 2 * heartbeatMillis))
+    return refuse("suspectMillis", "it is less than two heartbeats", `Use ${2 * heartbeatMillis} or more.`)
+  if (!(leaseMillisOf(terms) > suspectMillis))
+    return refuse(
+      "lostMillis",
+      `its lease of ${leaseMillisOf(terms)} ms is not longer than suspectMillis`,
+      `Use ${3 * heartbeatMillis} or more.`,
+    )
+  if (!(graceMillis >= 0 && graceMillis <= lostMillis))
+    return refuse("graceMillis", `it is not between 0 and lostMillis (${lostMillis})`, "Use 1000.")
+  if (!(resendMillis >= 100)) return refuse("resendMillis", "it is less than 100 ms", "Use 5000.")
+  return Result.succeed(terms)
+}
+
+/** The welcome that says them. */
 export const welcomeOf = (
   terms: Terms,
   given: {
@@ -52,7 +81,7 @@ export const welcomeOf = (
   now: given.at,
   heartbeatMillis: terms.heartbeatMillis,
   suspectMillis: terms.suspectMillis,
-  leaseMillis: Math.max(0, terms.lostMillis - Limits.leaseMarginMillis),
+  leaseMillis: leaseMillisOf(terms),
   graceMillis: given.capabilities.includes("resume") ? terms.graceMillis : 0,
   frameBytesMax: terms.frameBytesMax,
   payloadBytesMax: terms.payloadBytesMax,

@@ -7,7 +7,7 @@ import type { Message } from "./Message.ts"
 import { endedOf } from "./Outcomes.ts"
 import type { Moment } from "./ServerState.ts"
 import { keyOf } from "./Shapes.ts"
-import { frameBytesMax, helloMillis } from "./Limits.ts"
+import { frameBytesMax, helloMillis, textMax } from "./Limits.ts"
 import {
   beat,
   beginNext,
@@ -69,7 +69,11 @@ export const stepWorker = (
     case "drain":
       startDrain(state, { self: true, endAt: moment.now + event.graceMillis }, moment, effects)
       if (state.phase === "open")
-        send(state, { type: "drain", graceMillis: event.graceMillis, reason: event.reason }, effects)
+        send(
+          state,
+          { type: "drain", graceMillis: event.graceMillis, reason: event.reason.slice(0, textMax) },
+          effects,
+        )
       break
     case "tick":
       tick(state, moment, effects)

@@ -141,6 +141,9 @@ describe("codec > bad input", () => {
   })
 
   test("a message that does not fit is not written", () => {
+    expect(encode({ ...sample("bye"), reason: "x".repeat(2_049) })).toMatchObject({
+      failure: { field: "bye.reason" },
+    })
     const large: Message = { ...sample("bye"), reason: "é".repeat(600) }
     expect(Result.isSuccess(encode(large, 1_300))).toBe(true)
     expect(Result.isFailure(encode(large, 1_200))).toBe(true)
@@ -308,6 +311,31 @@ describe("codec > outcomes", () => {
     const message = { ...endedOf(key, outcome, frameBytesMax), id: "w1" } as Message
     const got = Result.getOrThrow(decode(Result.getOrThrow(encode(message)), "worker"))
     expect(outcomeOf(got as never)).toEqual(outcome)
+  })
+
+  test("texts are cut to what is allowed", () => {
+    const long = "🌍".repeat(5_000)
+    const error = { name: long, message: long, stack: long, kind: "error" } as const
+    for (const outcome of [
+      { kind: "failed", error, retryable: true, retryAfterMillis: null },
+      { kind: "declined", reason: long },
+    ] as const) {
+      const ended = endedOf(key, outcome, frameBytesMax)
+      expect(outcomeOf({ ...ended, id: "w1" })).toMatchObject({ kind: outcome.kind })
+      expect(Result.isSuccess(encode({ ...ended, id: "w1" }))).toBe(true)
+    }
+  })
+
+  test.each([
+    ["no JSON", { kind: "succeeded", output: "{" }],
+    ["too large", { kind: "succeeded", output: JSON.stringify("x".repeat(262_144)) }],
+    ["too deep", { kind: "succeeded", output: "[".repeat(2_000) + "]".repeat(2_000) }],
+  ] as const)("an output that is %s becomes a failure for good", (_, outcome) => {
+    expect(endedOf(key, outcome, frameBytesMax)).toMatchObject({
+      type: "failure",
+      retryable: false,
+      error: { kind: "payload" },
+    })
   })
 
   test("one that fits no frame becomes a failure for good, and is not sent in vain for ever", () => {

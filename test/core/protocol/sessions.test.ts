@@ -25,7 +25,7 @@ import {
   type ServerState,
   serverWakeAt,
 } from "../../../core/protocol/ServerState.ts"
-import { defaultTerms } from "../../../core/protocol/Terms.ts"
+import { checkTerms, defaultTerms } from "../../../core/protocol/Terms.ts"
 import { agree, negotiate, nextOffer, spokenVersions } from "../../../core/protocol/Version.ts"
 import { stepWorker } from "../../../core/protocol/WorkerSession.ts"
 import {
@@ -157,6 +157,23 @@ describe("version", () => {
   })
   test("capabilities that both name", () =>
     expect(agree(["resume", "flows"], ["flows", "x"])).toEqual(["flows"]))
+})
+
+describe("terms", () => {
+  const terms = defaultTerms("n")
+  test("those that a server has by itself are sound", () =>
+    expect(Result.getOrThrow(checkTerms(terms))).toBe(terms))
+  test.each([
+    ["heartbeatMillis", 99],
+    ["heartbeatMillis", Number.NaN],
+    ["suspectMillis", 9_999],
+    ["lostMillis", 11_000],
+    ["graceMillis", -1],
+    ["graceMillis", 15_001],
+    ["resendMillis", 0],
+  ] as const)("%s of %d is refused", (field, value) => {
+    expect(checkTerms({ ...terms, [field]: value })).toMatchObject({ failure: { field } })
+  })
 })
 
 describe("close", () => {
