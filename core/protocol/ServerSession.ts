@@ -19,14 +19,20 @@ import {
 } from "./ServerState.ts"
 import { keyOf } from "./Shapes.ts"
 
-/** What an event does to a session. Never throws; an event that does not fit the phase does nothing. */
+/**
+ * What an event does to a session. Never throws; an event that does not fit the phase does nothing, but that an
+ * attempt which cannot be given is always handed back.
+ */
 export const stepServer = (
   state: ServerState,
   event: ServerEvent,
   moment: Moment,
 ): ReadonlyArray<ServerEffect> => {
   const effects: Effects = []
-  if (state.phase === "over") return effects
+  if (state.phase === "over") {
+    if (event.kind === "assign") assign(state, event.assign, moment, effects)
+    return effects
+  }
   // What a connection that was given up still delivers is of no interest: its worker says it again.
   if ("connection" in event && event.kind !== "resume" && event.connection !== state.connection)
     return effects
@@ -89,7 +95,7 @@ const assign = (
   if (state.held.has(key) || state.recent.has(key)) return
   const entry = held(given, "sent", given.job)
   if (freeSlots(state) === 0) {
-    const reason = state.phase === "open" ? "the worker takes nothing now" : "the connection is cut"
+    const reason = state.phase === "open" ? "the worker takes nothing now" : "the worker is not connected"
     effects.push({ kind: "release", reason, ...keyIn(entry) })
     return
   }
