@@ -54,7 +54,7 @@ export const hears = (state: ServerState, message: Message, moment: Moment, effe
     case "bye":
       // After a server's own drain the worker looks for another one.
       closing(state, state.drainEndAt === null ? "done" : "restart", "bye", effects)
-      finish(state, `the worker said bye: ${message.reason}`, effects)
+      finish(state, `the worker said bye: ${message.reason}`, false, effects)
       break
     case "hello":
       // The very same one is no more than a repetition.
@@ -64,15 +64,16 @@ export const hears = (state: ServerState, message: Message, moment: Moment, effe
   }
 }
 
-/** Whether our own messages caused it: each assignment has one outcome and a few acknowledgements. */
+/** Whether our own messages caused it: each assignment has one outcome, and a few acknowledgements that say more. */
 const isCaused = (state: ServerState, message: Message): boolean => {
-  if (message.type === "ack") return message.acks.some((each) => isOpen(state.held.get(keyOf(each))))
+  if (message.type === "ack") return message.acks.some((each) => saysMore(state.held.get(keyOf(each)), each))
   if (message.type !== "result" && message.type !== "failure") return false
   const entry = state.held.get(keyOf(message))
   return entry !== undefined && entry.state !== "settling"
 }
 
-const isOpen = (entry: Held | undefined): boolean => entry?.state === "sent" || entry?.state === "waiting"
+const saysMore = (entry: Held | undefined, { result }: Ack["acks"][number]): boolean =>
+  entry?.state === "sent" || (entry?.state === "waiting" && result !== "waiting")
 
 /** Counts a message; `false`: there were too many. A second's worth may be saved up twice. */
 const spends = (state: ServerState, { now }: Moment): boolean => {
@@ -124,7 +125,7 @@ const acknowledged = (
     if (reason === "draining") state.draining = true
     if (reason === "full") state.full = true
     if (reason === "noHandler" && entry.job !== null) state.unable.add(entry.job)
-    giveUp(state, key, entry, reason, effects)
+    giveUp(state, key, entry, reason, false, effects)
   }
 }
 

@@ -67,23 +67,25 @@ export const again = (state: ServerState, entry: Held, { now }: Moment, effects:
   state.againAt = Math.min(state.againAt, entry.againAt)
 }
 
-/** Holds it no more, and says what that means for the run. */
+/** Holds it no more, and says what that means for the run; `loss`: see the effect `release`. */
 export const giveUp = (
   state: ServerState,
   key: string,
   entry: Held,
   reason: string,
+  loss: boolean,
   effects: Effects,
 ): void => {
   state.held.delete(key)
   // Its outcome is on its way to the store and counts.
   if (entry.state === "settling") return
-  effects.push({ kind: entry.state === "started" ? "lost" : "release", reason, ...keyIn(entry) })
+  if (entry.state === "started") effects.push({ kind: "lost", reason, ...keyIn(entry) })
+  else effects.push({ kind: "release", reason, loss, ...keyIn(entry) })
 }
 
 /** The end of the session: whatever is held is given up. */
-export const finish = (state: ServerState, reason: string, effects: Effects): void => {
-  for (const [key, entry] of state.held) giveUp(state, key, entry, reason, effects)
+export const finish = (state: ServerState, reason: string, loss: boolean, effects: Effects): void => {
+  for (const [key, entry] of state.held) giveUp(state, key, entry, reason, loss, effects)
   state.phase = "over"
   effects.push({ kind: "over", reason })
 }
@@ -92,7 +94,7 @@ export const finish = (state: ServerState, reason: string, effects: Effects): vo
 export const cut = (state: ServerState, { now }: Moment, effects: Effects): void => {
   if (state.phase !== "open") return
   const grace = state.capabilities.includes("resume") ? state.terms.graceMillis : 0
-  if (grace === 0) return finish(state, "the connection was cut", effects)
+  if (grace === 0) return finish(state, "the connection was cut", true, effects)
   state.phase = "cut"
   state.endAt = now + grace
   effects.push({ kind: "status", status: "cut" })

@@ -107,6 +107,7 @@ export const greeted = (
     } else if (entry.state === "sent" && entry.told === null && entry.assign !== null) {
       // It never arrived: a worker names all that it was given. The same token, so it cannot be begun twice.
       again(state, entry, moment, effects)
-    } else if (entry.state !== "settling") giveUp(state, key, entry, "the worker does not have it", effects)
+    } else if (entry.state !== "settling")
+      giveUp(state, key, entry, "the worker does not have it", false, effects)
   }
 }

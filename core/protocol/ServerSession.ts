@@ -77,7 +77,7 @@ export const stepServer = (
       if (state.phase === "open") closing(state, event.close, event.reason, effects)
       if (event.keep === true)
         for (const [key, entry] of state.held) if (entry.state === "started") state.held.delete(key)
-      finish(state, event.reason, effects)
+      finish(state, event.reason, false, effects)
       break
     case "tick":
       tick(state, moment, effects)
@@ -96,7 +96,7 @@ const assign = (
   const entry = held(given, "sent", given.job)
   if (freeSlots(state) === 0) {
     const reason = state.phase === "open" ? "the worker takes nothing now" : "the worker is not connected"
-    effects.push({ kind: "release", reason, ...keyIn(entry) })
+    effects.push({ kind: "release", reason, loss: false, ...keyIn(entry) })
     return
   }
   entry.assign = { type: "assign", ...given }
@@ -151,16 +151,16 @@ const tick = (state: ServerState, moment: Moment, effects: Effects): void => {
   const { now } = moment
   const silent = now - state.heardAt
   if (state.phase === "cut") {
-    if (now >= state.endAt) finish(state, "the worker did not resume in time", effects)
+    if (now >= state.endAt) finish(state, "the worker did not resume in time", true, effects)
     return
   }
   if (state.drainEndAt !== null && now >= state.drainEndAt) {
     closing(state, "restart", "the time to drain is over", effects)
-    return finish(state, "the time to drain is over", effects)
+    return finish(state, "the time to drain is over", false, effects)
   }
   if (silent >= state.terms.lostMillis) {
     closing(state, "leaseLost", `no sign of life for ${Math.floor(silent)} ms`, effects)
-    return finish(state, "the worker was silent for too long", effects)
+    return finish(state, "the worker was silent for too long", true, effects)
   }
   if (silent >= state.terms.suspectMillis && !state.suspect) {
     state.suspect = true

@@ -100,8 +100,11 @@ export type ServerEffect =
   | ({ readonly kind: "started" } & AttemptKey)
   /** To settle; answered by `settled`. */
   | ({ readonly kind: "outcome"; readonly outcome: Outcome } & AttemptKey)
-  /** It was not begun: no attempt is used. */
-  | ({ readonly kind: "release"; readonly reason: string } & AttemptKey)
+  /**
+   * It was not begun: no attempt is used. `loss`: nobody said so, the worker vanished with it; such losses need a bound
+   * of their own, or a run whose arrival kills workers would go round for ever.
+   */
+  | ({ readonly kind: "release"; readonly reason: string; readonly loss: boolean } & AttemptKey)
   /** It was begun, and nobody knows how it ended: the attempt is used. */
   | ({ readonly kind: "lost"; readonly reason: string } & AttemptKey)
   | { readonly kind: "report"; readonly message: MessageOf<"progress"> | MessageOf<"log"> }

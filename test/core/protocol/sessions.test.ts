@@ -284,6 +284,19 @@ describe("server session > bad input", () => {
     expect(codes.filter((code) => code !== undefined)).toEqual([4429])
   })
 
+  test("acknowledgements are free while they say something new, and counted after that", () => {
+    const state = server({ slots: 1_000 })
+    for (let run = 0; run < 1_000; run++) stepServer(state, assigned(`r${run}`), at(0))
+    const ack = (run: string, result: "waiting" | "started"): ServerEvent =>
+      heard({ type: "ack", id: "w", acks: [{ ...ofRun(run), result }] })
+    for (const result of ["waiting", "started"] as const)
+      for (let run = 0; run < 1_000; run++)
+        expect(codeOf(stepServer(state, ack(`r${run}`, result), at(0)))).toBeUndefined()
+    let taken = 0
+    while (taken < 5_000 && codeOf(stepServer(state, ack("r1", "waiting"), at(0))) === undefined) taken++
+    expect(taken).toBe(2_000)
+  })
+
   test("the allowance comes back with time", () => {
     const state = server()
     const beat: Message = { type: "heartbeat", id: "w", at: 0 }
@@ -331,7 +344,7 @@ describe("server session > bad input", () => {
       acks: [{ ...ofRun("r1"), result: "refused", reason: "noHandler" }],
     }
     expect(stepServer(state, heard(refused), at(2))).toMatchObject([
-      { kind: "release", reason: "noHandler", run: "r1" },
+      { kind: "release", reason: "noHandler", run: "r1", loss: false },
     ])
     expect([canRun(state, "a"), canRun(state, "b"), canRun(state, "c")]).toEqual([false, true, false])
     expect(freeSlots(state)).toBe(2)
@@ -436,7 +449,10 @@ describe("server session > slots and time", () => {
     stepServer(state, { kind: "closed", connection: 1 }, at(500))
     expect(serverWakeAt(state)).toBe(1_500)
     expect(stepServer(state, { kind: "tick" }, at(1_499))).toEqual([])
-    expect(kindsOf(stepServer(state, { kind: "tick" }, at(1_500)))).toEqual(["release", "over"])
+    expect(stepServer(state, { kind: "tick" }, at(1_500))).toMatchObject([
+      { kind: "release", loss: true },
+      { kind: "over" },
+    ])
   })
 
   test("a worker without resume: at once", () => {

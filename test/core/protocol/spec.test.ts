@@ -155,6 +155,21 @@ describe("spec > README", () => {
     }
   })
 
+  test("the example in the README of the house is right", () => {
+    const house = readFileSync(new URL("../../../README.md", import.meta.url), "utf8")
+    const [, block = ""] = /```json\n([\s\S]*?)```/.exec(house) ?? []
+    const types = block
+      .trim()
+      .split("\n")
+      .map((line) => {
+        const message = JSON.parse(line) as Message
+        const found = (["server", "worker"] as const).find((from) => Result.isSuccess(decode(line, from)))
+        expect(found, line).toBeDefined()
+        return message.type
+      })
+    expect(types).toEqual(["assign", "ack", "result", "ack"])
+  })
+
   test("names every field of every message", () => {
     for (const type of messageTypes) {
       const from = readme.indexOf(`### ${type}`)
