@@ -73,8 +73,8 @@ export const greeted = (
   state.suspect = false
   state.full = false
   state.heardAt = moment.now
-  state.countedAt = moment.now
-  state.allowance = 2 * rateOf(state)
+  // A connection that follows another begins with what is left: coming back is no way round the limit.
+  if (!resumed) state.allowance = 2 * rateOf(state)
   const named = new Map(hello.inHand.map((each) => [keyOf(each), each]))
   const verdicts = [...named].map(([key, { run, attempt, token }]): Verdict => {
     const mine = state.held.get(key)
@@ -99,9 +99,9 @@ export const greeted = (
     send(state, { type: "drain", graceMillis, reason: "the server drains" }, effects)
   }
   for (const [key, entry] of state.held) {
-    const there = named.get(key)?.state
-    if (there !== undefined) {
-      if (there !== "waiting") begun(entry, effects)
+    const there = named.get(key)
+    if (there?.attempt === entry.attempt) {
+      if (there.state !== "waiting") begun(entry, effects)
       else if (entry.state === "sent") taken(entry)
       if (entry.told !== null && entry.state !== "settling") again(state, entry, moment, effects)
     } else if (entry.state === "sent" && entry.told === null && entry.assign !== null) {

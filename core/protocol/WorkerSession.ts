@@ -3,7 +3,6 @@
 // attempt is told until the server has acknowledged it, over any number of reconnects; nothing is begun without a
 // connection; handlers are told to stop before the server gives their runs to others, as far as clocks can tell.
 import { closeOf, closeReason, reconnectAfter, stableMillis, waitMillis } from "./Close.ts"
-import type { Message } from "./Message.ts"
 import { endedOf } from "./Outcomes.ts"
 import type { Moment } from "./ServerState.ts"
 import { keyOf } from "./Shapes.ts"
@@ -99,7 +98,7 @@ const opened = (state: WorkerState, { now }: Moment, effects: Effects): void => 
 const closed = (state: WorkerState, code: number, moment: Moment, effects: Effects): void => {
   const { now, random } = moment
   const wasOpen = state.phase === "open"
-  // The time that it was silent before counts against the grace: the server may have known long ago.
+  // Both sides notice most cuts at once. One that the server saw before us costs an overlap, not a wrong outcome.
   if (wasOpen) state.cutAt = now
   const next = reconnectAfter(code)
   state.phase = "off"
@@ -184,7 +183,3 @@ const tickOpen = (state: WorkerState, moment: Moment, effects: Effects): void =>
     else state.againAt = Math.min(state.againAt, entry.againAt)
   }
 }
-
-/** The messages of one turn of the event loop, in the order of their effects. */
-export const sentOf = (effects: ReadonlyArray<WorkerEffect>): ReadonlyArray<Message> =>
-  effects.flatMap((effect) => (effect.kind === "send" ? [effect.message] : []))

@@ -297,6 +297,32 @@ describe("server session > bad input", () => {
     expect(taken).toBe(2_000)
   })
 
+  test("coming back is no way round the limit", () => {
+    const state = server()
+    const beat: Message = { type: "heartbeat", id: "w", at: 0 }
+    let taken = 0
+    for (let connection = 1; connection < 10; connection++) {
+      while (codeOf(stepServer(state, heard(beat, connection), at(0))) === undefined) taken++
+      const next = connection + 1
+      stepServer(state, { kind: "resume", connection: next, hello: { ...hello, connection: next } }, at(0))
+    }
+    expect(taken).toBe(200)
+  })
+
+  test("an attempt that is named with another number is not the one that is held", () => {
+    const state = server()
+    stepServer(state, assigned("r1"), at(0))
+    stepServer(state, heard({ type: "ack", id: "w", acks: [{ ...ofRun("r1"), result: "started" }] }), at(0))
+    const inHand = [{ run: "r1", attempt: 2, token: 1, state: "running" as const }]
+    const effects = stepServer(
+      state,
+      { kind: "resume", connection: 2, hello: { ...hello, connection: 2, inHand } },
+      at(1),
+    )
+    expect(sent(effects)).toMatchObject([{ inHand: [{ verdict: "stale" }] }])
+    expect(effects.at(-1)).toMatchObject({ kind: "lost", run: "r1", attempt: 1 })
+  })
+
   test("the allowance comes back with time", () => {
     const state = server()
     const beat: Message = { type: "heartbeat", id: "w", at: 0 }
