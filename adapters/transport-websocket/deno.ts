@@ -1,5 +1,6 @@
-// The server over Deno.serve. Not the default on Deno: it has no way to cut a connection, and a frame over the limit is
-// refused only when all of it is in memory (up to 64 MiB). Needs Deno.
+// The server over Deno.serve. Not the default on Deno: it has no way to cut a connection, a frame over the limit is
+// refused only when all of it is in memory (up to 64 MiB), and a peer that is still sending when it is closed may see
+// 1006 instead of the code. Needs Deno.
 import {
   closeCode,
   type Listening,

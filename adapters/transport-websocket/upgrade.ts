@@ -18,12 +18,18 @@ export const refusalOf = (
 ): Refused | null => {
   if (asked.split("?", 1)[0] !== setting.path)
     return { status: 404, text: `Connections are taken at ${setting.path}` }
+  // Deno takes an upgrade without a key.
+  if (headers.get("sec-websocket-version") !== "13" || headers.get("sec-websocket-key")?.length !== keyLength)
+    return { status: 400, text: "This is no WebSocket request of version 13" }
   const origin = headers.get("origin")
   if (origin !== undefined && !setting.origins.has(origin) && !isOwnPage(origin, headers.get("host")))
     return { status: 403, text: "This origin may not connect" }
   if (!takes) return { status: 503, text: "No more connections are taken" }
   return null
 }
+
+// 16 bytes in base64.
+const keyLength = 24
 
 // A foreign name that was made to point to this machine is same-origin too, so the name has to be a loopback one.
 const isOwnPage = (origin: string, host: string | undefined): boolean => {
