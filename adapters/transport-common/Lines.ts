@@ -73,13 +73,19 @@ export class Lines {
     return protocols.find((name) => offered.includes(name)) ?? offered[0] ?? ""
   }
 
-  /** A socket is open. */
-  open(socket: Socket, request: UpgradeRequest, subprotocol: string): Line {
+  /** A socket is open. `attach` is called with its line before any listener is. */
+  open(
+    socket: Socket,
+    request: UpgradeRequest,
+    subprotocol: string,
+    attach: (line: Line) => void = () => undefined,
+  ): Line {
     const line: IncomingLine = new IncomingLine(socket, request, subprotocol, this.#setting, () => {
       this.#lines.delete(line)
       if (this.size === 0) this.#onEmpty?.()
     })
     this.#lines.add(line)
+    attach(line)
     this.#tick()
     if (this.size > this.limits.connectionsMax)
       line.close(closeCode.tryLater, `this server takes at most ${this.limits.connectionsMax} connections`)

@@ -2,6 +2,7 @@
 // ping: whether a server that fell silent is still there is asked by the protocol's heartbeat.
 import { TransportError } from "../../core/domain/Errors.ts"
 import { closeCode, type Connect, type ConnectOptions, type Opening } from "../../core/ports/Transport.ts"
+import { clientCode } from "../transport-common/clientCode.ts"
 import { hostTime } from "../transport-common/hostTime.ts"
 import { Line, type Socket } from "../transport-common/Line.ts"
 import { limitsOf, printFault } from "../transport-common/Lines.ts"
@@ -111,10 +112,4 @@ const attach = (webSocket: HostSocket, options: ConnectOptions, opening: Opening
   webSocket.onerror = () => undefined
   webSocket.onclose = ({ code, reason }) => line.gone(code, reason)
   line.opened(() => opening.onOpen(line))
-}
-
-// Node and Deno throw for all other codes.
-const clientCode = (code: number): number => {
-  if (code === closeCode.normal || (code >= 3_000 && code <= 4_999)) return code
-  return code === closeCode.tooLarge || code === closeCode.binary ? closeCode.badMessage : closeCode.server
 }

@@ -78,20 +78,23 @@ export const bytes: ReadonlyArray<TransportCase> = [
   fatal("a frame without a mask", 1002, [{ opcode: 1, payload: "abc", masked: false }], ["strictFrames"]),
   fatal("an opcode that is none", 1002, [{ opcode: 3, payload: "abc" }], ["strictFrames"]),
   fatal("a piece of nothing", 1002, [{ opcode: 0, payload: "abc" }], ["strictFrames"]),
-  {
-    name: "bytes > text that is no UTF-8 is never received, and ends its connection only",
+  ...[
+    { what: "text that is no UTF-8", frame: { opcode: 1, payload: "\u00c3\u0028" }, code: 1007 },
+    { what: "a binary frame", frame: { opcode: 2, payload: "abc" }, code: 1003 },
+  ].map(({ what, frame, code }): TransportCase => ({
+    name: `bytes > ${what} is never received, and ends its connection only`,
     needs: ["wire"],
     run: Effect.gen(function* () {
       const served = yield* serve({ limits: { closeMillisMax: 300 } })
       const well = yield* pair(served)
       const peer = yield* wire(served)
-      peer.send({ opcode: 1, payload: "\u00c3\u0028" })
-      yield* eventually("server", () => served.ends[1]?.ends.map(([code]) => code), [1007])
+      peer.send(frame)
+      yield* eventually("server", () => served.ends[1]?.ends.map(([each]) => each), [code])
       yield* expectSame("frames", served.ends[1]?.frames, [])
-      yield* eventually("peer", peer.ended, true)
+      yield* eventually("connections", served.connections, 1)
       yield* expectAlive(well.server, well.client)
     }),
-  },
+  })),
   {
     name: "bytes > a close without a code is 1005",
     needs: ["wire"],

@@ -107,7 +107,6 @@ export const frames: ReadonlyArray<TransportCase> = [
   },
   {
     name: "listener > one that throws ends its own connection with 4500, and no other",
-    needs: ["tellsSenders"],
     run: Effect.gen(function* () {
       const served = yield* serve({}, () => ({
         onFrame: (frame) => {
@@ -116,7 +115,7 @@ export const frames: ReadonlyArray<TransportCase> = [
       }))
       const well = yield* pair(served)
       const bad = yield* pair(served)
-      for (const frame of ["good", "bad", "late"]) bad.client.connection.send(frame)
+      for (const frame of ["good", "bad"]) bad.client.connection.send(frame)
       yield* eventually("client", () => bad.client.ends.map(([code]) => code), [4500])
       yield* eventually("server", () => bad.server.ends.map(([code]) => code), [4500])
       yield* expectSame("frames", bad.server.frames, ["good", "bad"])
@@ -137,6 +136,22 @@ export const frames: ReadonlyArray<TransportCase> = [
       yield* eventually("client", () => bad.client.ends.map(([code]) => code), [4500])
       yield* expectSame("faults", served.faults.map(String), ["Error: cannot wait"])
       yield* expectAlive(well.server, well.client)
+    }),
+  },
+  {
+    name: "listener > a peer that goes on sending hears why it was closed, and nothing of it is received",
+    needs: ["tellsSenders"],
+    run: Effect.gen(function* () {
+      const served = yield* serve({ limits: { closeMillisMax: 300 } }, () => ({
+        onFrame: (frame) => {
+          if (frame === "frame 5") throw new Error("cannot read it")
+        },
+      }))
+      const { server, client } = yield* pair(served)
+      for (const frame of numbered(1_000)) client.connection.send(frame)
+      yield* eventually("client", () => client.ends.map(([code]) => code), [4500])
+      yield* eventually("server", () => server.ends.map(([code]) => code), [4500])
+      yield* expectSame("frames", server.frames, numbered(6))
     }),
   },
   {

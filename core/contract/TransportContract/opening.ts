@@ -23,14 +23,17 @@ export const opening: ReadonlyArray<TransportCase> = [
       const served = yield* serve({ protocols: ["test.v1"] })
       const { client, server } = yield* pair(served, {
         protocols: ["test.v1"],
-        headers: { Authorization: "Bearer secret", "X-Name": "wörk".normalize("NFD").replace(/[^a-z]/g, "") },
+        headers: { Authorization: "Bearer secret", "X-Name": "werk" },
       })
       const { remoteAddress, path, offered, headers } = server.connection.request
-      yield* expectSame("address", remoteAddress.endsWith("127.0.0.1"), true)
+      yield* expectTrue(
+        `an address: ${remoteAddress}`,
+        /^(::ffff:)?127\.0\.0\.1$|^memory$/.test(remoteAddress),
+      )
       yield* expectSame("path", path, "/")
       yield* expectSame("offered", offered, ["test.v1"])
       yield* expectSame("authorization", headers.get("authorization"), "Bearer secret")
-      yield* expectSame("header", headers.get("x-name"), "work")
+      yield* expectSame("header", headers.get("x-name"), "werk")
       yield* expectSame("origin", headers.get("origin"), undefined)
       yield* expectSame("server's", server.connection.subprotocol, "test.v1")
       yield* expectSame("client's", client.connection.subprotocol, "test.v1")
