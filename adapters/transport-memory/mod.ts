@@ -121,7 +121,7 @@ export const memoryNetwork = ({
     links: () => [...links],
     kill: (url) => {
       servers.delete(url)
-      for (const link of [...links]) if (link.url === url) link.cut()
+      for (const link of links) if (link.url === url) link.cut()
     },
   }
 }

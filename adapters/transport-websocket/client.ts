@@ -1,7 +1,7 @@
 // The client over the WebSocket that Node, Bun and Deno have as a global, so that a worker needs no package. It has no
 // ping: whether a server that fell silent is still there is asked by the protocol's heartbeat.
 import { TransportError } from "../../core/domain/Errors.ts"
-import { closeCode, type Connect, type ConnectOptions, type Opening } from "../../core/ports/Transport.ts"
+import { type Connect, type ConnectOptions, type Opening } from "../../core/ports/Transport.ts"
 import { clientCode } from "../transport-common/clientCode.ts"
 import { hostTime } from "../transport-common/hostTime.ts"
 import { Line, type Socket } from "../transport-common/Line.ts"

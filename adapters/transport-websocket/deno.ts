@@ -29,7 +29,7 @@ interface DenoServer {
 }
 declare const Deno: {
   serve(
-    options: { hostname: string; port: number; signal: AbortSignal; onListen: () => void },
+    options: { hostname: string; port: number; onListen: () => void },
     handler: (
       request: Request,
       info: { readonly remoteAddr: { readonly hostname: string } },
@@ -40,6 +40,9 @@ declare const Deno: {
     options: { idleTimeout: number },
   ): { readonly socket: DenoSocket; readonly response: Response }
 }
+
+// For answers that say that it is too late.
+const lastMillis = 100
 
 /** Serves until it is stopped. */
 export const serve = (options: ServeOptions): Promise<Listening> =>
@@ -66,16 +69,26 @@ const start = (options: ServeOptions): Listening => {
     return response
   }
 
-  const cut = new AbortController()
+  // A server that is shut down can no longer be aborted, and waits for ever: what is left is answered by us.
+  const pending = new Set<() => void>()
+  const answerInTime = (request: Request, remoteAddress: string): Promise<Response> =>
+    new Promise((resolve) => {
+      const tooLate = (): void => resolve(new Response("The server stops\n", { status: 503 }))
+      pending.add(tooLate)
+      answer(request, remoteAddress)
+        .catch((error: unknown) => {
+          onFault(error)
+          return new Response("Internal error\n", { status: 500 })
+        })
+        .then(resolve)
+        .finally(() => pending.delete(tooLate))
+    })
+
   let server: DenoServer
   try {
     server = Deno.serve(
-      { hostname: setting.hostname, port: setting.port, signal: cut.signal, onListen: () => undefined },
-      (request, { remoteAddr }) =>
-        answer(request, remoteAddr.hostname).catch((error: unknown) => {
-          onFault(error)
-          return new Response("Internal error\n", { status: 500 })
-        }),
+      { hostname: setting.hostname, port: setting.port, onListen: () => undefined },
+      (request, { remoteAddr }) => answerInTime(request, remoteAddr.hostname),
     )
   } catch (error) {
     throw cannotListen("Deno.serve", setting, error)
@@ -84,9 +97,14 @@ const start = (options: ServeOptions): Listening => {
     url: urlOf(setting, server.addr.port),
     connections: () => lines.size,
     stop: async (stop: StopOptions = {}) => {
+      const { promise: over, resolve } = Promise.withResolvers<void>()
+      const undo = hostTime.after(stop.graceMillis ?? 2_000, () => {
+        for (const tooLate of pending) tooLate()
+        hostTime.after(lastMillis, resolve)
+      })
       await lines.stop(stop)
-      const undo = hostTime.after(stop.graceMillis ?? 2_000, () => cut.abort())
-      await server.shutdown()
+      // An answer that is streamed for ever goes on until the process ends.
+      await Promise.race([server.shutdown(), over])
       undo()
     },
   }

@@ -59,7 +59,7 @@ const requestOf = (incoming: IncomingMessage, signal: AbortSignal): Request | nu
     const address = `http://${incoming.headers.host ?? "localhost"}${path}`
     if (method === "GET" || method === "HEAD") return new Request(address, init)
     const body = Readable.toWeb(incoming) as unknown as NonNullable<RequestInit["body"]>
-    return new Request(address, { ...init, body, duplex: "half" } as RequestInit)
+    return new Request(address, { ...init, body, duplex: "half" })
   } catch {
     return null
   }
