@@ -75,7 +75,7 @@ const start = (options: ServeOptions): Listening => {
     new Promise((resolve) => {
       const tooLate = (): void => resolve(new Response("The server stops\n", { status: 503 }))
       pending.add(tooLate)
-      answer(request, remoteAddress)
+      void answer(request, remoteAddress)
         .catch((error: unknown) => {
           onFault(error)
           return new Response("Internal error\n", { status: 500 })
