@@ -87,7 +87,7 @@ export class Line implements Connection {
     }
     if (buffered <= limits.bufferedBytesHigh) return "sent"
     if (buffered > limits.bufferedBytesMax) {
-      this.close(closeCode.tooMany, `slow reader: more than ${limits.bufferedBytesMax} bytes wait`)
+      this.#tooSlow()
       return "closed"
     }
     this.#undoDrain ??= this.#setting.time.after(drainMillis, this.#lookForDrain)
@@ -151,6 +151,15 @@ export class Line implements Connection {
     }
   }
 
+  /** A ping came, which the runtime answers: it counts like a frame, and its answer has to be read. */
+  pinged(): void {
+    if (this.#state !== "open") return
+    this.#heard = true
+    const { limits } = this.#setting
+    if (++this.#frames > limits.framesPerSecondMax && this.#flooded()) return
+    if (this.#socket.buffered() > limits.bufferedBytesMax) this.#tooSlow()
+  }
+
   /** A binary frame came. */
   receivedBinary(): void {
     this.close(closeCode.binary, "frames are text")
@@ -200,6 +209,11 @@ export class Line implements Connection {
     }
   }
 
+  #tooSlow(): void {
+    const { bufferedBytesMax } = this.#setting.limits
+    this.close(closeCode.tooMany, `slow reader: more than ${bufferedBytesMax} bytes wait`)
+  }
+
   #giveUp(silence: number): void {
     this.#end = { code: closeCode.cut, reason: `no sign of life for ${Math.round(silence)} ms` }
     this.terminate()
@@ -209,7 +223,7 @@ export class Line implements Connection {
     const now = this.#setting.time.now()
     const max = this.#setting.limits.framesPerSecondMax
     if (now - this.#framesSince < 1_000) {
-      this.close(closeCode.tooMany, `more than ${max} frames a second`)
+      this.close(closeCode.tooMany, `more than ${max} frames or pings a second`)
       return true
     }
     this.#frames = 1

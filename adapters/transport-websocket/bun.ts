@@ -45,6 +45,7 @@ declare const Bun: {
       perMessageDeflate: boolean
       open: (socket: BunSocket) => void
       message: (socket: BunSocket, data: string | Buffer) => void
+      ping: (socket: BunSocket) => void
       pong: (socket: BunSocket) => void
       close: (socket: BunSocket, code: number, reason: string) => void
     }
@@ -54,6 +55,12 @@ declare const Bun: {
 // Longer than the gap between the comments of an event stream: Bun cuts an answer that is silent for as long.
 const idleSeconds = 60
 const bunIdleSecondsMax = 960
+
+// More than twice as long as lines wait; 0 is for ever.
+const idleSecondsOf = (silenceMillisMax: number): number => {
+  const seconds = Math.ceil(silenceMillisMax / 500) + 8
+  return seconds > bunIdleSecondsMax ? 0 : seconds
+}
 
 /** Serves until it is stopped. */
 export const serve = (options: ServeOptions): Promise<Listening> =>
@@ -97,7 +104,7 @@ const start = (options: ServeOptions): Listening => {
         // Bun drops what is over its limit; ours closes the connection before.
         backpressureLimit: bufferedBytesMax + 2 * frameBytesMax,
         // Lines ping by themselves, in milliseconds; Bun's own watch only has to be later.
-        idleTimeout: Math.min(bunIdleSecondsMax, Math.ceil(silenceMillisMax / 500) + 8),
+        idleTimeout: idleSecondsOf(silenceMillisMax),
         sendPings: false,
         perMessageDeflate: false,
         open: (socket) => {
@@ -108,6 +115,7 @@ const start = (options: ServeOptions): Listening => {
           if (typeof data === "string") socket.data.line?.received(data)
           else socket.data.line?.receivedBinary()
         },
+        ping: (socket) => socket.data.line?.pinged(),
         pong: (socket) => socket.data.line?.heard(),
         close: (socket, code, reason) => socket.data.line?.gone(codeOf(code, reason), reason),
       },

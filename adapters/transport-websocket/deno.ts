@@ -53,8 +53,9 @@ const start = (options: ServeOptions): Listening => {
   const setting = checkServe(options)
   const lines = new Lines(options, hostTime)
   const { onFault = printFault } = options
-  // Deno pings after half of it, and gives up after the whole.
-  const idleTimeout = Math.max(1, Math.ceil(lines.limits.silenceMillisMax / 1_000))
+  // Deno pings after half of it, and gives up after the whole; 0 is for ever.
+  const { silenceMillisMax } = lines.limits
+  const idleTimeout = Number.isFinite(silenceMillisMax) ? Math.ceil(silenceMillisMax / 1_000) : 0
 
   const answer = async (request: Request, remoteAddress: string): Promise<Response> => {
     if (!isUpgrade(request)) return setting.fetch(request, { remoteAddress })

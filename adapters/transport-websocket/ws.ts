@@ -102,6 +102,7 @@ const attach = (lines: Lines, webSocket: WebSocket, request: UpgradeRequest): vo
     // With its default `binaryType` a frame is one Buffer.
     else line.received((data as Buffer).toString())
   })
+  webSocket.on("ping", () => line.pinged())
   webSocket.on("pong", () => line.heard())
   // It has said why to the peer already, and "close" comes next.
   webSocket.on("error", (error) => line.closing(codeOf(error), error.message))

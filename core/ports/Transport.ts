@@ -71,7 +71,7 @@ export interface TransportLimits {
   readonly bufferedBytesHigh: number
   /** More than this closes the connection with 4429. */
   readonly bufferedBytesMax: number
-  /** Of one peer; more within one second close its connection with 4429. */
+  /** Of one peer, pings included; more within one second close its connection with 4429. */
   readonly framesPerSecondMax: number
   /** A peer that sends no frame in this time after it connected is closed with 4408. */
   readonly firstFrameMillisMax: number

@@ -39,6 +39,7 @@ if (deno !== undefined)
     cuts: "Deno has no way to cut a WebSocket",
     boundsFragments: "Deno puts a frame of up to 64 MiB together before it is seen",
     saysInvalidText: "Deno cuts the connection without a close frame",
+    countsPings: "Deno answers pings without telling of them",
     tellsSenders: "Deno stops reading when it closes, and what is unread then resets the connection",
     strictFrames: "Deno takes frames without a mask, and cuts the connection for other faults",
   })

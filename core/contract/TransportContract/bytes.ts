@@ -77,6 +77,9 @@ export const bytes: ReadonlyArray<TransportCase> = [
   fatal("a binary frame", 1003, [{ opcode: 2, payload: "abc" }], []),
   fatal("a frame without a mask", 1002, [{ opcode: 1, payload: "abc", masked: false }], ["strictFrames"]),
   fatal("an opcode that is none", 1002, [{ opcode: 3, payload: "abc" }], ["strictFrames"]),
+  // The bit that says so is set; nobody agreed on it.
+  fatal("a compressed frame", 1002, [{ opcode: 0x40 | 1, payload: "abc" }], ["strictFrames"]),
+  fatal("a ping of more than 125 bytes", 1002, [{ opcode: 9, payload: "x".repeat(126) }], ["strictFrames"]),
   fatal("a piece of nothing", 1002, [{ opcode: 0, payload: "abc" }], ["strictFrames"]),
   ...[
     { what: "text that is no UTF-8", frame: { opcode: 1, payload: "\u00c3\u0028" }, code: 1007 },
@@ -95,6 +98,21 @@ export const bytes: ReadonlyArray<TransportCase> = [
       yield* expectAlive(well.server, well.client)
     }),
   })),
+  {
+    name: "flood > pings count: too many end the connection, and no other",
+    needs: ["wire", "countsPings"],
+    run: Effect.gen(function* () {
+      const served = yield* serve({ limits: { framesPerSecondMax: 100, closeMillisMax: 300 } })
+      const well = yield* pair(served)
+      const peer = yield* wire(served)
+      for (let each = 0; each < 1_000; each++) peer.send({ opcode: 9, payload: "" })
+      yield* eventually("peer", peer.ended, true)
+      // Where a library has a limit of its own, it may come first, and cut.
+      const [code] = served.ends[1]?.ends[0] ?? [0]
+      yield* expectTrue(`4429 or 1006, was ${code}`, code === 4429 || code === 1006)
+      yield* expectAlive(well.server, well.client)
+    }),
+  },
   {
     name: "bytes > a close without a code is 1005",
     needs: ["wire"],

@@ -59,7 +59,7 @@ export interface WireOptions {
  * What not every transport can do. `wire`: there are bytes to send. `cuts`: a connection whose peer answers nothing can
  * be ended. `boundsFragments`: a frame in pieces is refused before all of it is there. `saysInvalidText`: a peer hears
  * why it was closed when its text is no UTF-8. `strictFrames`: frames against RFC 6455 end the connection, with 1002.
- * `tellsSenders`: a peer that is still sending hears why it was closed.
+ * `tellsSenders`: a peer that is still sending hears why it was closed. `countsPings`: pings are part of a flood.
  */
 export type TransportAbility =
   | "wire"
@@ -68,6 +68,7 @@ export type TransportAbility =
   | "saysInvalidText"
   | "strictFrames"
   | "tellsSenders"
+  | "countsPings"
 
 /** The transport under test. */
 export class TransportGround extends Context.Service<

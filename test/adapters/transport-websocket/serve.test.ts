@@ -2,9 +2,14 @@
 // the same port, who may upgrade, what is listened to, and how it stops while requests are under way.
 import { request as httpRequest } from "node:http"
 import { connect as connectTcp } from "node:net"
+import { Hono } from "hono"
 import { afterEach, describe, expect, test } from "vitest"
 import { connect } from "../../../adapters/transport-websocket/client.ts"
-import { serve as serveDefault, type ServeOptions } from "../../../adapters/transport-websocket/mod.ts"
+import {
+  type Peer,
+  serve as serveDefault,
+  type ServeOptions,
+} from "../../../adapters/transport-websocket/mod.ts"
 import { serve as serveWs } from "../../../adapters/transport-websocket/ws.ts"
 import type { Connection, Listen, Listening } from "../../../core/ports/Transport.ts"
 import type { WirePeer } from "../../../core/contract/TransportContract.ts"
@@ -107,6 +112,25 @@ describe.each(servers)("%s", (_, serve) => {
         ["GET", null, "/v1/workers", ""],
       ])
       expect(server.connections()).toBe(1)
+    })
+
+    test("a Hono app, with the peer as its environment", async () => {
+      const app = new Hono<{ Bindings: Peer }>()
+      app.get("/livez", (context) => context.text(`well, ${context.env.remoteAddress}`))
+      app.post("/runs/:id", async (context) =>
+        context.json({ id: context.req.param("id"), ...(await context.req.json<object>()) }, 202),
+      )
+      const server = await start({ path: "/v1/workers", fetch: app.fetch })
+      const base = server.url.replace("/v1/workers", "")
+      expect((await ask(`${base}/livez`)).body).toMatch(/^well, (::ffff:)?127\.0\.0\.1$/)
+      const posted = await ask(`${base}/runs/7`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: '{"a":1}',
+      })
+      expect([posted.status, posted.body]).toEqual([202, '{"id":"7","a":1}'])
+      expect((await ask(`${base}/other`)).status).toBe(404)
+      await dial(server.url)
     })
 
     test("HEAD, an empty answer and several cookies come through", async () => {
