@@ -9,7 +9,7 @@ import type { FigureName } from "./options.ts"
 const [figure, url, ...sizes] = process.argv.slice(2) as [FigureName, string, string, string, string]
 const [count = 0, connections = 1, window = 1] = sizes.map(Number)
 
-// About what a heartbeat or an acknowledgement weighs: 72 bytes.
+// About what a heartbeat or an acknowledgement weighs: 67 bytes.
 const message = (number: number): string =>
   `{"type":"ack","id":"${String(number).padStart(12, "0")}","run":"r-0123456789","attempt":1}`
 
