@@ -70,6 +70,7 @@ export const regressions: ReadonlyArray<Regression> = [
     seed: 13877,
     story: "a node asked for work under an id that had not joined yet (Engine.test: forgotten)",
   },
+  { seed: 25702, story: "a step was cancelled by the loss of another one (a check that was wrong)" },
   { seed: 43013, story: "a skip of 118 years, which the model walked through (a check that was wrong)" },
   { seed: 10825, story: "a first instant that calendars set again (a check that was wrong)" },
 ]

@@ -42,6 +42,8 @@ export const attemptChecks = ({ watch, ground: { table } }: Scene): Check => {
   }
 
   const reclaimed = (book: Book, before: Run, after: Run): void => {
+    // Its flow ended by another one that was lost: it was taken back, and no attempt counts.
+    if (after.state === "cancelled") return
     const isFree = after.state === "ready"
     if (isFree) book.losses++
     if (isFree && book.isStarted) violated("I5", after, "was lost after its start, and no attempt was used")
