@@ -38,8 +38,8 @@ const drainMillis = 10
 /** A connection over a socket. The owner of the socket calls `opened`, `received`, `heard` and `gone`. */
 export class Line implements Connection {
   readonly subprotocol: string
-  /** When it was opened, and when the peer was last seen alive; kept by `lookAfter`. */
-  readonly openedAt: number
+  // When it was opened, and when the peer was last seen alive; moved on by `lookAfter`.
+  #openedAt: number
   #heardAt: number
   #heard = false
   #pinged = false
@@ -57,9 +57,9 @@ export class Line implements Connection {
 
   constructor(socket: Socket, subprotocol: string, setting: LineSetting, onGone: (() => void) | null = null) {
     this.subprotocol = subprotocol
-    this.openedAt = setting.time.now()
-    this.#heardAt = this.openedAt
-    this.#framesSince = this.openedAt
+    this.#openedAt = setting.time.now()
+    this.#heardAt = this.#openedAt
+    this.#framesSince = this.#openedAt
     this.#socket = socket
     this.#setting = setting
     this.#onGone = onGone
@@ -170,16 +170,21 @@ export class Line implements Connection {
     this.#heard = true
   }
 
-  /** Called now and then: gives up a peer that is silent. */
-  lookAfter(now: number): void {
+  /**
+   * Called now and then: gives up a peer that is silent. For `lostMillis` since the last call this process stood still: what
+   * the peer said in that time may not have been read yet, so it counts as no silence.
+   */
+  lookAfter(now: number, lostMillis: number): void {
     if (this.#state !== "open") return
+    this.#openedAt += lostMillis
+    this.#heardAt += lostMillis
     const { firstFrameMillisMax, silenceMillisMax } = this.#setting.limits
     if (this.#heard) {
       this.#heard = false
       this.#pinged = false
       this.#heardAt = now
     }
-    if (!this.#spoke && now - this.openedAt >= firstFrameMillisMax)
+    if (!this.#spoke && now - this.#openedAt >= firstFrameMillisMax)
       return this.close(closeCode.noFirstFrame, `no frame within ${firstFrameMillisMax} ms`)
     if (this.#socket.ping === null) return
     const silence = now - this.#heardAt

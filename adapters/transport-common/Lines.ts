@@ -125,10 +125,15 @@ export class Lines {
 
   #tick(): void {
     if (this.#undoTick !== null || !Number.isFinite(this.#tickMillis)) return
-    this.#undoTick = this.#setting.time.after(this.#tickMillis, () => {
+    const { time } = this.#setting
+    const dueAt = time.now() + this.#tickMillis
+    this.#undoTick = time.after(this.#tickMillis, () => {
       this.#undoTick = null
-      const now = this.#setting.time.now()
-      for (const line of this.#copy()) line.lookAfter(now)
+      const now = time.now()
+      // A little late is what timers are; a lot is a process that was stopped, or a machine that slept.
+      const late = now - dueAt
+      const lostMillis = late > this.#tickMillis ? late : 0
+      for (const line of this.#copy()) line.lookAfter(now, lostMillis)
       if (this.size > 0) this.#tick()
     })
   }

@@ -59,7 +59,9 @@ const requestOf = (incoming: IncomingMessage, signal: AbortSignal): Request | nu
     const address = `http://${incoming.headers.host ?? "localhost"}${path}`
     if (method === "GET" || method === "HEAD") return new Request(address, init)
     const body = Readable.toWeb(incoming) as unknown as NonNullable<RequestInit["body"]>
-    return new Request(address, { ...init, body, duplex: "half" })
+    // In a variable, as the types of Deno do not know `duplex`.
+    const streamed = { ...init, body, duplex: "half" as const }
+    return new Request(address, streamed)
   } catch {
     return null
   }

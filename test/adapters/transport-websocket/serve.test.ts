@@ -1,6 +1,6 @@
 // What a WebSocket server does besides connections, the same with each server that this runtime has: a `fetch` handler on
 // the same port, who may upgrade, what is listened to, and how it stops while requests are under way.
-import { request as httpRequest } from "node:http"
+import { Agent, get, request as httpRequest } from "node:http"
 import { connect as connectTcp } from "node:net"
 import { Hono } from "hono"
 import { afterEach, describe, expect, test } from "vitest"
@@ -335,6 +335,21 @@ describe.each(servers)("%s", (_, serve) => {
       expect((await asked).body).toBe("in time")
       await stopped
       await expect(ask(server.url)).rejects.toThrow(/ECONNREFUSED|refused/i)
+    })
+
+    test("does not wait for clients that keep a connection for later", async () => {
+      const server = await start({ fetch: () => new Response("well") })
+      const agent = new Agent({ keepAlive: true })
+      const status = await new Promise((resolve, reject) => {
+        get(server.url.replace(/^ws/, "http"), { agent }, (response) => {
+          response.resume()
+          response.on("end", () => resolve(response.statusCode))
+        }).on("error", reject)
+      })
+      expect(status).toBe(200)
+      // Longer than the test may take.
+      await server.stop({ graceMillis: 3_600_000 })
+      agent.destroy()
     })
 
     test("cuts an answer that takes longer than the grace period", async () => {
