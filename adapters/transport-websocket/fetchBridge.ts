@@ -46,6 +46,12 @@ const answer = async (
   await pipe(response.body as ReadableStream<Uint8Array>, outgoing, signal)
 }
 
+// A host with a slash in it would make another path of the one that was asked for.
+const hostPattern = /^[\w.-]+(:\d+)?$|^\[[\da-fA-F:.]+\](:\d+)?$/
+
+// By the fetch standard; Bun takes them.
+const forbidden = new Set(["CONNECT", "TRACE", "TRACK"])
+
 /** `null`: what came is no request that `fetch` knows, such as a host that is none or the method TRACE. */
 const requestOf = (incoming: IncomingMessage, signal: AbortSignal): Request | null => {
   const { method = "GET", url = "/", rawHeaders } = incoming
@@ -53,10 +59,12 @@ const requestOf = (incoming: IncomingMessage, signal: AbortSignal): Request | nu
   try {
     for (let at = 0; at < rawHeaders.length; at += 2)
       headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "")
+    const { host = "localhost" } = incoming.headers
+    if (!hostPattern.test(host) || forbidden.has(method)) return null
     // The target of a request may be a whole address; whose host is asked for is said by the header alone.
-    const path = url.startsWith("/") ? url : new URL(url).pathname
+    const { pathname, search } = new URL(url.startsWith("/") ? `http://localhost${url}` : url)
     const init = { method, headers, signal }
-    const address = `http://${incoming.headers.host ?? "localhost"}${path}`
+    const address = `http://${host}${pathname}${search}`
     if (method === "GET" || method === "HEAD") return new Request(address, init)
     const body = Readable.toWeb(incoming) as unknown as NonNullable<RequestInit["body"]>
     // In a variable, as the types of Deno do not know `duplex`.

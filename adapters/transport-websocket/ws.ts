@@ -19,6 +19,14 @@ import { offeredIn, refusalOf } from "./upgrade.ts"
 const headMillisMax = 10_000
 const requestMillisMax = 60_000
 
+const serverOptions = {
+  headersTimeout: headMillisMax,
+  requestTimeout: requestMillisMax,
+  // Whoever offers another protocol, such as h2c, is answered in this one. Node before 24.9 refuses it.
+  shouldUpgradeCallback: ({ headers }: IncomingMessage): boolean =>
+    headers.upgrade?.toLowerCase() === "websocket",
+}
+
 /** Serves until it is stopped. */
 export const serve = async (options: ServeOptions): Promise<Listening> => {
   const setting = checkServe(options)
@@ -31,10 +39,7 @@ export const serve = async (options: ServeOptions): Promise<Listening> => {
     maxPayload: lines.limits.frameBytesMax,
     handleProtocols: (offered) => lines.subprotocolOf([...offered]),
   })
-  const server = createServer(
-    { headersTimeout: headMillisMax, requestTimeout: requestMillisMax },
-    fetchBridge(setting.fetch, onFault),
-  )
+  const server = createServer(serverOptions, fetchBridge(setting.fetch, onFault))
   server.on("upgrade", (incoming, socket, head) => {
     socket.on("error", () => socket.destroy())
     const request = askedBy(incoming)

@@ -133,6 +133,17 @@ describe.each(servers)("%s", (_, serve) => {
       await dial(server.url)
     })
 
+    test("answers one that would like to speak another protocol", async () => {
+      const server = await start({ fetch: () => new Response("well") })
+      const headers = {
+        Connection: "Upgrade, HTTP2-Settings",
+        Upgrade: "h2c",
+        "HTTP2-Settings": "AAMAAABkAAQ",
+      }
+      const { status, body } = await ask(server.url, { headers })
+      expect([status, body]).toEqual([200, "well"])
+    })
+
     test("HEAD, an empty answer and several cookies come through", async () => {
       const server = await start({
         fetch: (request) => {
