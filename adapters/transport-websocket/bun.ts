@@ -127,7 +127,7 @@ const start = (options: ServeOptions): Listening => {
     url: urlOf(setting, server.port),
     connections: () => lines.size,
     stop: async (stop: StopOptions = {}) => {
-      // Not waited for: it resolves when the last socket is closed, and some runtimes' versions never.
+      // It resolves when the last socket is closed; what holds it up is cut after the grace period.
       const closed = Promise.resolve(server.stop(false))
       const undo = hostTime.after(stop.graceMillis ?? 2_000, () => void server.stop(true))
       await lines.stop(stop)
