@@ -7,7 +7,7 @@ import {
   type TransportGround,
   transportContract,
 } from "../../../core/contract/TransportContract.ts"
-import type { TestFunction } from "../registerCases.ts"
+import type { TestFunction } from "../../../apps/sdk/registerCases.ts"
 
 /** Registers all cases; those that need what the transport lacks are skipped, with the reason that is given. */
 export const registerTransportCases = (
