@@ -126,6 +126,7 @@ const makeEngine = (
         events.publish({ kind: "leaseLost", node })
         later.dispatcher?.stopAll("leaseLost")
       },
+      onHeld: () => later.dispatcher?.wake(),
       onOutdated: ({ message }) => {
         outdated = true
         later.close?.()
