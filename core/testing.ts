@@ -1,4 +1,5 @@
-// The core of the entry `uhrwerk/testing`: the contract kit and faults, for authors of adapters, and virtual time.
+// The core of the entry `uhrwerk/testing`: the contract kits and faults, for authors of
+// adapters, and virtual time.
 export {
   type Case,
   type CaseServices,
@@ -16,3 +17,13 @@ export {
 export { type Fault, type FaultPlan, withFaults } from "./contract/Faults.ts"
 export { type OpenDriver, runCase, storeContract } from "./contract/StoreContract.ts"
 export { makeVirtualTime, type VirtualTime } from "./engine/VirtualTime.ts"
+export {
+  runTransportCase,
+  type TransportAbility,
+  type TransportCase,
+  transportContract,
+  TransportGround,
+  type WireFrame,
+  type WireOptions,
+  type WirePeer,
+} from "./contract/TransportContract.ts"

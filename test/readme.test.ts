@@ -33,7 +33,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(12)
+  expect(blocks).toHaveLength(13)
 })
 
 test("the commands that it shows are commands", async () => {
@@ -69,6 +69,10 @@ test.skipIf(missing !== null)(
     }
   },
 )
+
+test("a run is a part of a transaction on a file", async () => {
+  expect(await run("file.ts", "sendInSync")).toContain("order 1 is on its way")
+})
 
 test("a program starts an engine, sends a run and gets its result", async () => {
   expect(await run("program.ts", "image.resize")).toContain("width: 640")

@@ -6,7 +6,7 @@ import { refusal } from "../../core/ports/StoreLimits.ts"
 import { type Sql, wait } from "./Sql.ts"
 import { endedReason, type Work } from "./Work.ts"
 
-/** Stores runs, in order: needs first. */
+/** Stores runs, those that are needed first. What waits for another is locked before anything is looked at. */
 export function* storeRuns(work: Work, runs: ReadonlyArray<NewRun>): Sql<ReadonlyArray<Enqueued>> {
   const needs = [...new Set(runs.flatMap((each) => each.needs))]
   if (needs.length > 0) yield* wait(work.tables.runs.lock(needs))

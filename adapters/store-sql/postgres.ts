@@ -5,10 +5,13 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { StoreUnusable } from "../../core/domain/Errors.ts"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
-import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { type Examination, fail } from "../../core/ports/Examination.ts"
+import type { StoreCapabilities, StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeOperations } from "./operations.ts"
 import { connect, type ConnectOptions } from "./postgres/connect.ts"
 import type { Connection } from "./postgres/Connection.ts"
+import { promiseOf, readDurability } from "./postgres/durability.ts"
+import { examine } from "./postgres/examine.ts"
 import { unusable } from "./postgres/failures.ts"
 import { makeHot } from "./postgres/hot.ts"
 import { makeListing } from "./postgres/listing.ts"
@@ -39,7 +42,7 @@ export const postgresDriver = async (options: PostgresOptions): Promise<StoreDri
   try {
     connection = connect(options)
     await migrate(connection, target, schema)
-    return driverOver(connection, schema, options.now)
+    return driverOver(connection, schema, options.now, promiseOf(await readDurability(connection)))
   } catch (error) {
     await connection?.close()
     throw unusable(target, error)
@@ -60,18 +63,62 @@ export const migrationPlan = async (options: PostgresOptions): Promise<string> =
   }
 }
 
-/** The driver over a connection to a schema that is migrated already; closing it closes the connection. */
-export const driverOver = (connection: Connection, schema: string, now?: () => number): StoreDriver => {
+/**
+ * Looks at the server and the schema without changing anything, for people: what keeps an engine from working there, and
+ * what may be lost or slow. It does not reject: a server that cannot be reached is a finding.
+ */
+export const examinePostgres = async (options: PostgresOptions): Promise<Examination> => {
+  const target = targetOf(options.url)
+  // What a pooler takes as well, so that one is found and not met.
+  const connection = connect({
+    ...options,
+    prepare: false,
+    connectionsMax: 2,
+    applicationName: "uhrwerk doctor",
+  })
+  try {
+    const schema = checkSchema(options.schema ?? "uhrwerk")
+    const { prepare = true } = options
+    const { findings, usable } = await examine(connection, {
+      schema,
+      target,
+      prepare,
+      isLocal: isLocal(target),
+    })
+    if (usable) return { findings, store: driverOver(connection, schema, options.now) }
+    await connection.close()
+    return { findings, store: null }
+  } catch (error) {
+    await connection.close()
+    const refusal = unusable(target, error)
+    const finding =
+      refusal instanceof StoreUnusable
+        ? fail("server", `${target}: ${refusal.reason}`, refusal.next)
+        : fail("server", `${target}: ${String(refusal)}`, "Check the storage's address.")
+    return { findings: [finding], store: null }
+  }
+}
+
+/**
+ * The driver over a connection to a schema that is migrated already; closing it closes the connection. `promise` is what
+ * the server can keep; left out, it is taken for one that keeps all that it acknowledges.
+ */
+export const driverOver = (
+  connection: Connection,
+  schema: string,
+  now?: () => number,
+  promise: Pick<StoreCapabilities, "durable" | "cautions"> = { durable: true },
+): StoreDriver => {
   const session = openSession(connection, schema, now)
   return {
-    capabilities: { name: "postgres", durable: true, shared: true },
+    capabilities: { name: "postgres", shared: true, ...promise },
     now: session.now,
     close: () => connection.close(),
     ...makeOperations(session.run),
     ...makeHot(session),
     ...makeListing(connection, session.tables),
     ...makeSchedules(connection, session.tables, session.given),
-    ...makeNodes(connection, session.tables, session.given),
+    ...makeNodes(connection, schema, session.tables, session.given),
   }
 }
 
@@ -88,3 +135,7 @@ const targetOf = (url: string): string => {
   const place = /^[a-z]+:\/\/(?:[^@/]*@)?([^?]*)/.exec(url)?.[1]
   return place === undefined || place === "" ? "postgres" : place
 }
+
+// By the address: a name that only this machine has, or a socket.
+const isLocal = (target: string): boolean =>
+  /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/.test(target) || target.startsWith("/")

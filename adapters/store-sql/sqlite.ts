@@ -5,19 +5,24 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import { StoreInUse, StoreUnusable } from "../../core/domain/Errors.ts"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
+import type { Examination } from "../../core/ports/Examination.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeClaim } from "./sqlite/claim.ts"
-import { type Database, type DatabaseOptions, openDatabase } from "./sqlite/Database.ts"
+import { type Database, type DatabaseOptions, openDatabase, versionOf } from "./sqlite/Database.ts"
 import { makeEnqueue } from "./sqlite/enqueue.ts"
 import { lockForEngine } from "./sqlite/engineLock.ts"
+import { examine } from "./sqlite/examine.ts"
 import { makeFire } from "./sqlite/fire.ts"
 import { makeLedger } from "./sqlite/ledger.ts"
 import { makeListing } from "./sqlite/listing.ts"
+import { migrations } from "./sqlite/migrations.ts"
 import { makeNodes } from "./sqlite/nodes.ts"
 import { openSession } from "./sqlite/Session.ts"
 import { unusable } from "./sqlite/unusable.ts"
 import { makeDue } from "./sqlite/due.ts"
 import { makeOperations } from "./operations.ts"
+
+export { enqueueIn, type EnqueueInOptions, type OwnConnection } from "./sqlite/enqueueIn.ts"
 
 /** How to open a SQLite store. */
 export interface SqliteOptions extends DatabaseOptions {
@@ -36,14 +41,29 @@ export const sqliteDriver = (options: SqliteOptions): StoreDriver => {
   let database: Database | undefined
   try {
     database = openDatabase(options, (sqlite) => {
-      if (options.role !== "tool") lock = lockForEngine(options.file, sqlite)
+      // A tool that changes the tables does so as an engine would: never under the hands of one of an older version.
+      if (options.role !== "tool" || versionOf(sqlite) !== migrations.length)
+        lock = lockForEngine(options.file, sqlite)
     })
+    if (options.role === "tool") {
+      lock?.release()
+      lock = undefined
+    }
     return driverOver(database, options, lock?.release)
   } catch (error) {
     lock?.release()
     database?.close()
     throw unusable(options.file, error)
   }
+}
+
+/**
+ * Looks at a file without changing it, for people: what keeps an engine from working on it, and who does. It does not
+ * throw: a file that cannot serve is a finding.
+ */
+export const examineSqlite = (options: SqliteOptions): Examination => {
+  const { findings, usable } = examine(options.file, options.now())
+  return { findings, store: usable ? sqliteDriver({ ...options, role: "tool", create: false }) : null }
 }
 
 /** The driver over a database that is open already; `release` is called when it is closed. */

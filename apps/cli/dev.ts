@@ -5,7 +5,7 @@ import type { EngineEvent } from "../../core/observe/Event.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
 import { startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
-import { UsageError } from "./errors.ts"
+import { exitCodes, UsageError } from "./errors.ts"
 import { fastForward } from "./fastForward.ts"
 import { paint, plain, spanOf, timeOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
@@ -52,7 +52,15 @@ const work = async (args: ReadonlyArray<string>, flags: Flags): Promise<number> 
     const size = steps === undefined ? "" : `, a flow of ${steps} ${steps === 1 ? "step" : "steps"}`
     say(`  ${name}: ${starts.join("; ") || "when sent"}${size}`)
   }
-  const engine = await startProject(project, { onEvent: printer(project) })
+  const tell = printer(project)
+  let isOutdated = false
+  const onEvent = (event: EngineEvent): void => {
+    tell(event)
+    if (event.kind !== "outdated") return
+    isOutdated = true
+    stop.ask()
+  }
+  const engine = await startProject(project, { onEvent })
   await stop.asked
   const { carried } = engine.load()
   say(
@@ -61,13 +69,20 @@ const work = async (args: ReadonlyArray<string>, flags: Flags): Promise<number> 
   await engine.stop()
   say("Stopped. Nothing was lost: what was not finished goes on at the next start.")
   stop.done()
-  return 0
+  return isOutdated ? exitCodes.conflict : exitCodes.ok
 }
 
 // npm and the terminal both pass a Ctrl-C on, so one press may arrive twice.
 const samePressMillis = 300
 
-const signals = (): { readonly asked: Promise<void>; readonly done: () => void } => {
+interface Stop {
+  readonly asked: Promise<void>
+  /** Asks by itself, as a first signal does. */
+  readonly ask: () => void
+  readonly done: () => void
+}
+
+const signals = (): Stop => {
   let first: number | undefined
   let ask = () => {}
   const asked = new Promise<void>((resolve) => {
@@ -84,7 +99,11 @@ const signals = (): { readonly asked: Promise<void>; readonly done: () => void }
     }
   })
   names.forEach((name, index) => process.on(name, hear[index] as () => void))
-  return { asked, done: () => names.forEach((name, index) => process.off(name, hear[index] as () => void)) }
+  return {
+    asked,
+    ask: () => ask(),
+    done: () => names.forEach((name, index) => process.off(name, hear[index] as () => void)),
+  }
 }
 
 const say = (line: string): void => console.log(line)
@@ -159,6 +178,10 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
       const moved = event.schedules === 0 ? "" : `; the next start of ${event.schedules} schedules moved`
       return line("grey", "-", `Calendar ${plain(event.name)} ${event.change}${moved}`)
     }
+    case "caution":
+      return line("yellow", "!", `${plain(event.text, 500)} (uhrwerk doctor says more)`)
+    case "outdated":
+      return line("red", "!", `This node is too old for its store and ends: ${plain(event.reason, 500)}`)
     case "trouble":
       return line("red", "!", `Cannot ${event.doing}: ${plain(event.error, 500)}`)
   }

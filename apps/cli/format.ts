@@ -1,9 +1,10 @@
 // How things look in a terminal: times with their zone, durations, tables that fit, colours where wanted.
+import { spanOf } from "../../core/domain/TimeSpan.ts"
 import { UsageError } from "./errors.ts"
 import type { Flags } from "./open.ts"
 import { plain } from "./text.ts"
 
-export { plain }
+export { plain, spanOf }
 
 const timeFormat = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit",
@@ -20,15 +21,6 @@ export const timeOf = (millis: number): string => timeFormat.format(millis)
 /** Local date and time with its zone; `-` for none. */
 export const dateOf = (millis: number | null): string =>
   millis === null ? "-" : `${dayFormat.format(millis)} ${timeFormat.format(millis)}`
-
-/** A span as people say it: `8 ms`, `1.2 s`, `3 min`, `2 h`, `4 d`. */
-export const spanOf = (millis: number): string => {
-  if (millis < 1) return `${millis.toFixed(1)} ms`
-  if (Math.round(millis) < 1000) return `${Math.round(millis)} ms`
-  if (millis < 120_000) return `${(millis / 1000).toFixed(1)} s`
-  if (millis < 7_200_000) return `${Math.round(millis / 60_000)} min`
-  return millis < 172_800_000 ? `${Math.round(millis / 3_600_000)} h` : `${Math.round(millis / 86_400_000)} d`
-}
 
 /** An instant as ISO 8601 in UTC, without a fraction where there is none. */
 export const utcOf = (millis: number): string => new Date(millis).toISOString().replace(".000Z", "Z")

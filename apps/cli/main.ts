@@ -6,6 +6,7 @@ import { calendarCommands } from "./calendars.ts"
 import { cronCommands } from "./cron.ts"
 import { deadCommands } from "./dead.ts"
 import { dev, serve } from "./dev.ts"
+import { doctor } from "./doctor.ts"
 import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
 import { flowCommands } from "./flows.ts"
@@ -34,6 +35,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...deadCommands,
   ...nodeCommands,
   migrate,
+  doctor,
   ...cronCommands,
 }
 
@@ -68,6 +70,7 @@ const options = {
   skipped: { type: "boolean" },
   "step-output": { type: "string" },
   plan: { type: "boolean" },
+  json: { type: "boolean" },
 } as const
 
 // What a command does stands below a usage that is longer.
@@ -87,7 +90,7 @@ const help = (): string => {
     "Options:",
     "  --storage STORAGE        which store to look at, sqlite:FILE or postgres://HOST/DATABASE; default: $UHRWERK_STORAGE,",
     "                           the config's, or sqlite:uhrwerk.db",
-    "  -o, --output FORMAT      table (default), json or ndjson",
+    "  -o, --output FORMAT      table (default), json or ndjson; doctor also takes --json",
     "  --input, --step-output   JSON, or @FILE with JSON in it",
     "  --tz ZONE                whose clocks a cron expression means: an IANA name; default UTC, never this machine's",
     "  --gap, --ambiguous       what becomes of its times that a clock change skips or repeats, as in `cron()`",

@@ -37,6 +37,7 @@ export interface Flags {
   readonly skipped?: boolean
   readonly "step-output"?: string
   readonly plan?: boolean
+  readonly json?: boolean
 }
 
 /** A command. */

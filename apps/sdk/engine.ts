@@ -6,9 +6,9 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Result from "effect/Result"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
-import { InvalidInput, NotFound, UnknownJob } from "../../core/domain/Errors.ts"
-import { decodePayload, encodePayload } from "../../core/domain/Payload.ts"
-import { isFinal, type Run } from "../../core/domain/Run.ts"
+import { InvalidInput, UnknownJob } from "../../core/domain/Errors.ts"
+import { encodePayload } from "../../core/domain/Payload.ts"
+import type { Run } from "../../core/domain/Run.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { Backfilled } from "../../core/engine/Backfill.ts"
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
@@ -21,18 +21,20 @@ import { guardProcess } from "./guard.ts"
 import { makeFlowHandlers } from "./flowHandlers.ts"
 import { makeFlowCalls, type FlowCalls } from "./flowCalls.ts"
 import { makeContexts, makeHandlers } from "./handlers.ts"
-import { checkInput } from "./input.ts"
+import { checkInput, checkInputSync } from "./input.ts"
 import type { Startable } from "./job.ts"
 import { makeReaders } from "./readers.ts"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
 import { type BackfillOptions, checkBackfill } from "./backfill.ts"
 import { checkSend, refuse, type SendOptions } from "./send.ts"
+import { makeSendIn, type OwnConnection, type OwnTransaction, type PendingRun } from "./sendIn.ts"
+import { notFound, waitFor } from "./waitFor.ts"
 import { layerExecutors, openWorks } from "./works.ts"
-import { makeSendIn, type OwnTransaction, type PendingRun } from "./sendIn.ts"
 
 export type { BackfillOptions } from "./backfill.ts"
 export type { SendOptions } from "./send.ts"
+export { RunFailed } from "./waitFor.ts"
 
 /** A run that is in the store. */
 export interface SentRun<Output = unknown> {
@@ -52,14 +54,25 @@ export interface RunningEngine extends FlowCalls {
   ) => Promise<SentRun<Output>>
   /**
    * Sends within a transaction of your own (postgres-js's `begin`, Drizzle's `transaction`), which must be in the
-   * database of the storage: rolled back, there is no run; committed, it runs.
+   * database of the storage: rolled back, there is no run; committed, it runs. With SQLite the transaction is one that
+   * you began on a connection to the file, and should end in the same turn: an engine in this process waits for it.
    */
   readonly sendIn: <Input, Output>(
-    transaction: OwnTransaction,
+    transaction: OwnTransaction | OwnConnection,
     job: Startable<Input, Output>,
     input: Input,
     options?: SendOptions,
   ) => Promise<PendingRun>
+  /**
+   * The same for transactions that wait for nothing, as those of SQLite are: the run is stored when the call returns, and
+   * what it throws rolls them back.
+   */
+  readonly sendInSync: <Input, Output>(
+    connection: OwnConnection,
+    job: Startable<Input, Output>,
+    input: Input,
+    options?: SendOptions,
+  ) => PendingRun
   readonly cancel: (id: string, reason?: string) => Promise<void>
   /** Makes a new run of a dead one; answers its id. */
   readonly replay: (id: string) => Promise<string>
@@ -164,15 +177,20 @@ export const startProject = async (project: Project, options: StartOptions = {})
     ...project.jobs.values(),
     ...[...project.flows.values()].map(({ flow }) => flow),
   ]
-  const sendIn = makeSendIn(project)
-  const requestOf = async (job: Startable<any, any>, input: unknown, given: SendOptions) => {
+  // The commit is still to come, mostly in this turn; one that comes later is found by the next poll.
+  const sendIn = makeSendIn(project, (dueAt) => setTimeout(() => isOver || core.look(dueAt), 0))
+  const fieldOf = (job: Startable<any, any>): readonly [string, string] => {
     const flow = project.flows.get(job.name)
     if ((flow?.flow ?? project.jobs.get(job.name)) !== job) throw foreignJob(job.name)
     const what = flow === undefined ? "job" : "flow"
-    const field = `input of ${what} "${job.name}"`
-    await checkInput(field, job.options.input, input, `the ${what}'s`)
-    const text = Result.getOrThrow(encodePayload(field, input))
-    return Result.getOrThrow(checkSend(job.name, text, given))
+    return [`input of ${what} "${job.name}"`, `the ${what}'s`]
+  }
+  const checked = (name: string, field: string, input: unknown, given: SendOptions): RunRequest =>
+    Result.getOrThrow(checkSend(name, Result.getOrThrow(encodePayload(field, input)), given))
+  const requestOf = async (job: Startable<any, any>, input: unknown, given: SendOptions) => {
+    const [field, whose] = fieldOf(job)
+    await checkInput(field, job.options.input, input, whose)
+    return checked(job.name, field, input, given)
   }
   let stopping: Promise<void> | undefined
   const stop = async (graceMillis: number): Promise<void> => {
@@ -200,7 +218,13 @@ export const startProject = async (project: Project, options: StartOptions = {})
       }
     },
     sendIn: async (transaction, job, input, sendOptions = {}) =>
-      sendIn(transaction, await requestOf(job, input, sendOptions)),
+      sendIn.async(transaction, await requestOf(job, input, sendOptions)),
+    sendInSync: (connection, job, input, sendOptions = {}) => {
+      if (isOver) throw stopped()
+      const [field, whose] = fieldOf(job)
+      checkInputSync(field, job.options.input, input, whose)
+      return sendIn.sync(connection, checked(job.name, field, input, sendOptions))
+    },
     cancel: async (id, reason = "Cancelled by a caller") => {
       const [answer] = await run(core.cancel([id], reason))
       if (answer?.result === "unknown") throw notFound("run", id)
@@ -250,70 +274,10 @@ export const startProject = async (project: Project, options: StartOptions = {})
   return running
 }
 
-// How often a run is looked at that another process may end; events tell of those that end here.
-const lookEveryMillis = 500
-
-const waitFor = async (
-  id: string,
-  timeout: TimeSpan | undefined,
-  core: EngineService,
-  get: (id: string) => Promise<Run | undefined>,
-  run: (effect: Effect.Effect<unknown>) => Promise<unknown>,
-): Promise<unknown> => {
-  const millis = timeout === undefined ? null : Result.getOrThrow(parseSpan("timeout", timeout))
-  // Heard from before the first look, so that no end falls between a look and the wait behind it.
-  const ear = { heard: false, hear: () => {} }
-  const stopListening = core.events.listen((event) => {
-    if (event.kind !== "ended" || event.run.id !== id) return
-    ear.heard = true
-    ear.hear()
-  })
-  const ended = Effect.callback<void>((resume) => {
-    ear.hear = () => resume(Effect.void)
-    if (ear.heard) ear.hear()
-  })
-  try {
-    for (let waited = 0; ;) {
-      ear.heard = false
-      const found = await get(id)
-      if (found === undefined) throw notFound("run", id)
-      if (found.state === "succeeded") return decodePayload(found.output)
-      if (isFinal(found.state)) throw new RunFailed(found)
-      if (millis !== null && waited >= millis)
-        throw new Error(`Run ${id} is ${found.state} after ${millis} ms`)
-      const wait = Math.min(lookEveryMillis, millis === null ? lookEveryMillis : millis - waited)
-      await run(Effect.raceFirst(ended, Effect.sleep(wait)))
-      waited += wait
-    }
-  } finally {
-    stopListening()
-  }
-}
-
-/** What `result()` throws when the run ended otherwise than succeeded. */
-export class RunFailed extends Error {
-  override readonly name = "RunFailed"
-  readonly run: Run
-
-  constructor(run: Run) {
-    const why = run.error?.message ?? run.reason ?? "no reason is known"
-    super(`Run ${run.id} of job "${run.job}" ended ${run.state}: ${why}`)
-    this.run = run
-  }
-}
-
 const foreignJob = (name: string): UnknownJob =>
   new UnknownJob({
     job: name,
     field: "job",
     reason: `job "${name}" is not one of this engine's config`,
     next: "Add it to the config's `jobs`.",
-  })
-
-const notFound = (what: string, id: string): NotFound =>
-  new NotFound({
-    id,
-    field: what,
-    reason: `there is no ${what} "${id}"`,
-    next: "Check the id; old runs are removed.",
   })

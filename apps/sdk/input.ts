@@ -42,12 +42,43 @@ export const checkInput = async <Output>(
   whose = "the job's",
 ): Promise<Output> => {
   if (schema === undefined) return value as Output
-  const standard = Schema.isSchema(schema)
-    ? (Schema.toStandardSchemaV1(
-        schema as Schema.Codec<Output, unknown>,
-      ) as unknown as StandardSchema<Output>)
+  try {
+    return judged(field, await standardOf(schema)["~standard"].validate(value), whose)
+  } catch (error) {
+    throw error instanceof InvalidPayload ? error : cannotJudge(field, error, whose)
+  }
+}
+
+/** The same for whoever cannot wait; a schema that must is refused. */
+export const checkInputSync = <Output>(
+  field: string,
+  schema: InputSchema<Output> | undefined,
+  value: unknown,
+  whose = "the job's",
+): Output => {
+  if (schema === undefined) return value as Output
+  let result: StandardResult<Output> | Promise<StandardResult<Output>>
+  try {
+    result = standardOf(schema)["~standard"].validate(value)
+  } catch (error) {
+    throw cannotJudge(field, error, whose)
+  }
+  if (!(result instanceof Promise)) return judged(field, result, whose)
+  // Nobody waits for it: what it comes to must not be an unhandled rejection.
+  result.catch(() => {})
+  throw new InvalidPayload({
+    field,
+    reason: `${whose} schema answers later, and a synchronous transaction does not wait for it`,
+    next: "Use `sendIn` and await it, or a schema that answers at once.",
+  })
+}
+
+const standardOf = <Output>(schema: InputSchema<Output>): StandardSchema<Output> =>
+  Schema.isSchema(schema)
+    ? (Schema.toStandardSchemaV1(schema as Schema.Codec<Output, unknown>) as StandardSchema<Output>)
     : schema
-  const result = await validate(field, standard, value, whose)
+
+const judged = <Output>(field: string, result: StandardResult<Output>, whose: string): Output => {
   if (result.issues === undefined) return result.value
   const reasons = result.issues.slice(0, 5).map(({ message, path }) => {
     const place = (path ?? []).map(segment).join(".")
@@ -60,22 +91,12 @@ export const checkInput = async <Output>(
   })
 }
 
-const validate = async <Output>(
-  field: string,
-  schema: StandardSchema<Output>,
-  value: unknown,
-  whose: string,
-): Promise<StandardResult<Output>> => {
-  try {
-    return await schema["~standard"].validate(value)
-  } catch (error) {
-    throw new InvalidPayload({
-      field,
-      reason: `${whose} schema cannot judge it (${errorInfo(error).message})`,
-      next: "Correct the schema: it should answer with issues, and not throw.",
-    })
-  }
-}
+const cannotJudge = (field: string, error: unknown, whose: string): InvalidPayload =>
+  new InvalidPayload({
+    field,
+    reason: `${whose} schema cannot judge it (${errorInfo(error).message})`,
+    next: "Correct the schema: it should answer with issues, and not throw.",
+  })
 
 const segment = (part: unknown): string =>
   String(typeof part === "object" && part !== null && "key" in part ? part.key : part)

@@ -33,7 +33,7 @@ export {
   type SentRun,
   type StartOptions,
 } from "./engine.ts"
-export type { OwnTransaction, PendingRun } from "./sendIn.ts"
+export type { OwnConnection, OwnTransaction, PendingRun } from "./sendIn.ts"
 export {
   type Flow,
   flow,

@@ -4,16 +4,19 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { layerMemory } from "../../adapters/store-memory/mod.ts"
 import type { OwnTransaction } from "../../adapters/store-sql/postgres.ts"
+import type { OwnConnection } from "../../adapters/store-sql/sqlite.ts"
 import { InvalidInput, type StoreInUse, type StoreUnusable } from "../../core/domain/Errors.ts"
 import type { NewRun } from "../../core/domain/Run.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
 import { Notifier } from "../../core/ports/Notifier.ts"
+import type { Examination } from "../../core/ports/Examination.ts"
 import type { Store } from "../../core/ports/Store.ts"
 import type { Enqueued, StoreDriver } from "../../core/ports/StoreDriver.ts"
 
 /**
  * `"sqlite:FILE"`, `"postgres://USER:PASSWORD@HOST:PORT/DATABASE"`, `"memory:"`, or an object whose `layer` opens a store.
- * A PostgreSQL address may end in `?schema=NAME` (default `uhrwerk`) and `&prepare=false`, for a transaction pooler.
+ * A PostgreSQL address may end in `?schema=NAME` (default `uhrwerk`), `&prepare=false`, for a transaction pooler, and
+ * `&sslmode=` with `&sslrootcert=FILE`, as in libpq.
  */
 export type Storage =
   | `sqlite:${string}`
@@ -45,11 +48,24 @@ export interface ParsedStorage {
   readonly notifier: Layer.Layer<Notifier>
   /** Opens it for a tool beside engines; `null`: it lives in the engine's process. */
   readonly open: (() => Promise<StoreDriver>) | null
+  /** Looks at it without changing anything; `null`: it lives in the engine's process. */
+  readonly examine: (() => Promise<Examination>) | null
   /** The SQL that opening it would run to bring it up to date; `null`: there is none to look at. */
   readonly plan: (() => Promise<string>) | null
   /** Stores runs in a transaction of the application; `null`: there is none that could hold them. */
   readonly enqueueIn:
-    | ((transaction: OwnTransaction, runs: ReadonlyArray<NewRun>) => Promise<ReadonlyArray<Enqueued>>)
+    | {
+        readonly kind: "postgres"
+        readonly store: (
+          transaction: OwnTransaction,
+          runs: ReadonlyArray<NewRun>,
+        ) => Promise<ReadonlyArray<Enqueued>>
+      }
+    | {
+        readonly kind: "sqlite"
+        /** Once the storage was opened. */
+        readonly store: (connection: OwnConnection, runs: ReadonlyArray<NewRun>) => ReadonlyArray<Enqueued>
+      }
     | null
 }
 
@@ -57,7 +73,7 @@ export interface ParsedStorage {
 export const parseStorage = (
   storage: Storage = "sqlite:uhrwerk.db",
 ): Result.Result<ParsedStorage, InvalidInput> => {
-  const own = { notifier: Notifier.layerLocal, open: null, plan: null, enqueueIn: null }
+  const own = { notifier: Notifier.layerLocal, open: null, examine: null, plan: null, enqueueIn: null }
   if (typeof storage === "object" && storage !== null && Layer.isLayer(storage.layer)) {
     const { name, layer, open = null, plan = null } = storage
     return Result.succeed({ ...own, name, layer, open, plan })
@@ -77,7 +93,8 @@ export const parseStorage = (
 
 // Both are loaded when they are needed: Drizzle takes longer to load than all the rest.
 const sqlite = (file: string): ParsedStorage => {
-  const load = () => import("../../adapters/store-sql/sqlite.ts")
+  let loaded: typeof import("../../adapters/store-sql/sqlite.ts") | undefined
+  const load = async () => (loaded = await import("../../adapters/store-sql/sqlite.ts"))
   return {
     name: file,
     layer: Layer.unwrap(Effect.map(Effect.promise(load), ({ layerSqlite }) => layerSqlite({ file }))),
@@ -85,8 +102,15 @@ const sqlite = (file: string): ParsedStorage => {
     // Beside a running engine: SQLite's own locks keep both safe, and the engine looks at least once a second.
     open: async () =>
       (await load()).sqliteDriver({ file, role: "tool", create: false, now: () => Date.now() }),
+    examine: async () => (await load()).examineSqlite({ file, now: () => Date.now() }),
     plan: null,
-    enqueueIn: null,
+    enqueueIn: {
+      kind: "sqlite",
+      store: (connection, runs) => {
+        if (loaded === undefined) throw new Error("The storage is not open")
+        return loaded.enqueueIn(connection, runs, { file })
+      },
+    },
   }
 }
 
@@ -111,8 +135,12 @@ const postgres = (text: string): Result.Result<ParsedStorage, InvalidInput> => {
       Effect.map(Effect.promise(load), ({ layerPostgresNotifier }) => layerPostgresNotifier(options)),
     ),
     open: async () => (await load()).postgresDriver({ ...options, connectionsMax: 2 }),
+    examine: async () => (await load()).examinePostgres(options),
     plan: async () => (await load()).migrationPlan(options),
-    enqueueIn: async (transaction, runs) => (await load()).enqueueIn(transaction, runs, options),
+    enqueueIn: {
+      kind: "postgres",
+      store: async (transaction, runs) => (await load()).enqueueIn(transaction, runs, options),
+    },
   })
 }
 

@@ -164,6 +164,20 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   }
 }
 
+/** A transport could not listen or connect. Nothing is open; trying again later may succeed. */
+export class TransportError extends Schema.TaggedError<TransportError>()("TransportError", {
+  transport: Schema.String,
+  operation: Schema.Literals(["listen", "connect"]),
+  /** Where to. */
+  address: Schema.String,
+  cause: Schema.Defect(),
+}) {
+  override get message(): string {
+    const verb = this.operation === "listen" ? "listen on" : "connect to"
+    return `Cannot ${verb} "${this.address}" by ${this.transport}: ${causeText(this.cause)}`
+  }
+}
+
 // A driver may throw anything, also what has no text.
 const causeText = (cause: unknown): string =>
   Result.getOrElse(

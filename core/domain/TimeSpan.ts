@@ -104,3 +104,12 @@ const quoteText = (text: string): string => {
     if (quoted.length <= 60) return quoted
   }
 }
+
+/** A span as people say it: `8 ms`, `1.2 s`, `3 min`, `2 h`, `4 d`. */
+export const spanOf = (millis: number): string => {
+  if (millis < 1) return `${millis.toFixed(1)} ms`
+  if (Math.round(millis) < 1000) return `${Math.round(millis)} ms`
+  if (millis < 120_000) return `${(millis / 1000).toFixed(1)} s`
+  if (millis < 7_200_000) return `${Math.round(millis / 60_000)} min`
+  return millis < 172_800_000 ? `${Math.round(millis / 3_600_000)} h` : `${Math.round(millis / 86_400_000)} d`
+}

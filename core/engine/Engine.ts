@@ -14,7 +14,7 @@ import { type Events, makeEvents } from "../observe/Event.ts"
 import type { Executor } from "../ports/Executor.ts"
 import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
-import { RunStore, ScheduleStore, type Store } from "../ports/Store.ts"
+import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import { type Dispatcher, makeDispatcher } from "../run/Dispatcher.ts"
 import { makeFlowWatch } from "../run/FlowWatch.ts"
@@ -27,7 +27,7 @@ import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
 import { type Backfill, makeBackfill } from "./Backfill.ts"
-import type { EngineConfig } from "./EngineConfig.ts"
+import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
 import { type FlowOperations, makeFlowOperations } from "./FlowOperations.ts"
 import { makeMembership } from "./Membership.ts"
 import { makeOperate, type Operate } from "./Operate.ts"
@@ -58,6 +58,8 @@ export interface EngineService extends FlowOperations {
   readonly skipNext: Operate["skipNext"]
   /** Gives instants of the past their runs. */
   readonly backfill: Backfill
+  /** A run was stored by another way than `enqueue`, due at this instant; 0: at once. */
+  readonly look: (dueAt: number) => void
   /** The id of this engine's node. */
   readonly node: () => string
   /** Runs whose handlers run now, and its slots. */
@@ -109,8 +111,12 @@ const makeEngine = (
     const onTrouble = (doing: string, error: { readonly message: string }): void =>
       events.publish({ kind: "trouble", doing, error: error.message })
 
+    const { capabilities } = yield* StoreInfo
+    for (const text of capabilities.cautions ?? []) events.publish({ kind: "caution", text })
+
     // The loops of each part run before the parts after it are made: a start takes as long as its store.
-    const later: { dispatcher?: Dispatcher } = {}
+    const later: { dispatcher?: Dispatcher; close?: () => void } = {}
+    let outdated = false
     const membership = yield* makeMembership({
       identity: config.identity,
       ids,
@@ -119,6 +125,12 @@ const makeEngine = (
       onLost: (node) => {
         events.publish({ kind: "leaseLost", node })
         later.dispatcher?.stopAll("leaseLost")
+      },
+      onHeld: () => later.dispatcher?.wake(),
+      onOutdated: ({ message }) => {
+        outdated = true
+        later.close?.()
+        events.publish({ kind: "outdated", reason: message })
       },
     })
     const settler = yield* makeSettler({
@@ -182,12 +194,24 @@ const makeEngine = (
     const planner = yield* makePlanner({
       parse,
       zones,
+      sharing: {
+        node: membership.id,
+        leaseMillis: config.leaseMillis,
+        shareFrom: config.shareFrom ?? engineDefaults.shareFrom,
+      },
       pollMillis: config.pollMillis,
       events,
       onTrouble,
       runsOf: (schedule, { at, nominalAt }, late) =>
         runsOf(schedule, { nominalAt: nominalAt ?? at, dueAt: at, late }),
     })
+
+    later.close = () => {
+      planner.close()
+      enqueue.close()
+      dispatcher.close()
+    }
+    if (outdated) later.close()
 
     const unsubscribe = notifier.subscribe((hint) => {
       if (hint.kind === "schedules") planner.wake()
@@ -216,9 +240,7 @@ const makeEngine = (
 
     const drain = yield* Effect.cached(
       Effect.gen(function* () {
-        planner.close()
-        enqueue.close()
-        dispatcher.close()
+        later.close?.()
         yield* Effect.timeoutOption(enqueue.flushed, lastWritesMillis)
         yield* Effect.timeoutOption(dispatcher.idle, yield* Effect.sync(() => grace))
         dispatcher.stopAll("drain")
@@ -235,6 +257,7 @@ const makeEngine = (
       ...flowOperations,
       events,
       node: membership.id,
+      look: (dueAt) => notifier.publish({ kind: "runs", dueAt }),
       load: () => ({ carried: dispatcher.size(), slots: config.slots, waitingInWheel: horizon.size() }),
       enqueue: enqueue.enqueue,
       cancel: (runIds, reason) =>

@@ -22,6 +22,8 @@ export interface EngineConfig {
   readonly leaseMillis: number
   /** How long to wait without a hint before looking at the store again. */
   readonly pollMillis: number
+  /** From how many schedules that are due at once nodes share their planning; absent: the default. */
+  readonly shareFrom?: number
   /** How long ended runs are kept; `null`: for ever. */
   readonly retentionMillis: number | null
   readonly identity: NodeIdentity
@@ -36,6 +38,7 @@ export const engineDefaults = {
   slots: 10,
   leaseMillis: 5000,
   pollMillis: 1000,
+  shareFrom: 32,
   retentionMillis: 30 * 86_400_000,
   /** How long a drain waits for running handlers. */
   graceMillis: 30_000,

@@ -54,6 +54,10 @@ export type EngineEvent =
   | { readonly kind: "clockBack"; readonly millis: number; readonly schedules: number }
   | { readonly kind: "log"; readonly run: Run; readonly line: string }
   | { readonly kind: "leaseLost"; readonly node: string }
+  /** At the start, once each: what the storage, as it is set up, may lose; see `StoreCapabilities.cautions`. */
+  | { readonly kind: "caution"; readonly text: string }
+  /** A newer version has changed the store's tables: this engine takes and plans nothing more. Drain it, and upgrade. */
+  | { readonly kind: "outdated"; readonly reason: string }
   | { readonly kind: "trouble"; readonly doing: string; readonly error: string }
 
 /** Publishes events to listeners. */

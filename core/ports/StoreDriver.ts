@@ -299,6 +299,11 @@ export interface StoreCapabilities {
   readonly durable: boolean
   /** Several engines may use it at once. */
   readonly shared: boolean
+  /**
+   * What whoever runs it should know before something breaks, such as what a failover may lose: a sentence each, without
+   * a full stop, which an engine tells when it starts. Absent: nothing.
+   */
+  readonly cautions?: ReadonlyArray<string>
 }
 
 /** Everything that a storage adapter implements. */

@@ -10,7 +10,7 @@ import type { OccurrenceReason } from "../domain/Schedule.ts"
 import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
-import { ScheduleStore, StoreInfo } from "../ports/Store.ts"
+import { type NodeStore, ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
 import type { Decision } from "./Occurrences.ts"
 import {
@@ -21,6 +21,7 @@ import {
   stepMax,
   withoutDecided,
 } from "./PlannedStep.ts"
+import { makeSharing, type SharingOptions } from "./Sharing.ts"
 import { stepBackMillis, wentBack } from "./StepBack.ts"
 import type { ParseTrigger } from "./Triggers.ts"
 import type { ZoneSource } from "./ZoneData.ts"
@@ -35,6 +36,8 @@ export interface Planner {
 
 // Schedules in one look at the store; between two looks others get their turn.
 const dueMax = 500
+// Until what was left to other nodes is looked at again.
+const leftMillis = 20
 // Rows of the ledger in one look.
 const pageMax = 200
 
@@ -43,10 +46,11 @@ export const makePlanner = (options: {
   readonly runsOf: RunsOfInstant
   readonly zones: ZoneSource
   readonly parse: ParseTrigger
+  readonly sharing: SharingOptions
   readonly pollMillis: number
   readonly events: Events
   readonly onTrouble: (doing: string, error: StoreError | UnknownJob | InvalidInput | InvalidSchedule) => void
-}): Effect.Effect<Planner, never, Scope.Scope | ScheduleStore | StoreInfo | Notifier> =>
+}): Effect.Effect<Planner, never, Scope.Scope | ScheduleStore | NodeStore | StoreInfo | Notifier> =>
   Effect.gen(function* () {
     const store = yield* ScheduleStore
     const info = yield* StoreInfo
@@ -55,6 +59,7 @@ export const makePlanner = (options: {
     const wanted = Latch.makeUnsafe(true)
     let closed = false
     const stepOf = makeStepOf(options)
+    const share = yield* makeSharing(options.sharing)
     let lastLook = Number.NEGATIVE_INFINITY
 
     /** The step without what has a row in the ledger. */
@@ -149,7 +154,8 @@ export const makePlanner = (options: {
       let failures = 0
       let steps: Array<PlannedStep> = []
       let rows = 0
-      for (const schedule of due) {
+      const { taken, left } = yield* share(due, now)
+      for (const schedule of taken) {
         const step = stepOf(schedule, now)
         if (Result.isFailure(step)) {
           failures++
@@ -168,6 +174,10 @@ export const makePlanner = (options: {
         rows += size
       }
       if (steps.length > 0) failures += yield* fireEach(steps)
+      if (left > 0) {
+        if (due.length === dueMax && failures < taken.length) return 0
+        return failures > 0 ? options.pollMillis : leftMillis
+      }
       if (due.length === dueMax && failures < dueMax) return 0
       const nextAt = yield* store.nextScheduleAt()
       let wait = nextAt === null ? options.pollMillis : nextAt - clock.currentTimeMillisUnsafe()

@@ -161,6 +161,19 @@ describe.skipIf(!isNode)("the README of the store template", { timeout: 240_000 
     expect(said.get("node try.ts")).toContain("Hello shelf\nsucceeded\n")
   })
 
+  test("6: a second engine is kept away from the file, in another process as well", async () => {
+    const open = `const open = () => import("./mod.ts").then(({ shelfDriver }) => shelfDriver("two.db", Date.now))`
+    const tell = `then(() => console.log("opened"), ({ message }) => console.log(message))`
+    writeFileSync(join(where, "second.ts"), `${open}\nawait open().${tell}\n`)
+    writeFileSync(
+      join(where, "first.ts"),
+      `import { execFileSync } from "node:child_process"\n${open}\nconst driver = await open()
+        console.log(String(execFileSync(process.execPath, ["second.ts"])))
+        driver.close()\nawait open().${tell}\n`,
+    )
+    expect((await command("node first.ts")).trim()).toMatch(/^database is locked\s+opened$/)
+  })
+
   test("7: what is packed works for whoever installs it, on each runtime", async () => {
     const said = await step(7)
     expect(said.get("node try.ts")).toContain("Hello shelf\nsucceeded\n")

@@ -39,6 +39,7 @@ export const live = (life: Life): (() => void) => {
     slots: swarm.slots,
     leaseMillis: swarm.leaseMillis,
     pollMillis: swarm.pollMillis,
+    shareFrom: swarm.shareFrom,
     retentionMillis: null,
     identity: { host: lane.name, pid: 1, runtime: "simulation" },
     onEvent: life.onEvent,

@@ -11,6 +11,8 @@ export interface Swarm {
   readonly slots: number
   readonly leaseMillis: number
   readonly pollMillis: number
+  /** From how many due schedules on nodes share them: there are never as many as by default. */
+  readonly shareFrom: number
   /** How long faults go on, and how long everything then has to come to its end. */
   readonly activeMillis: number
   readonly settleMillis: number
@@ -79,6 +81,8 @@ export const swarmOf = (seed: number): Swarm => {
     slots,
     leaseMillis: pick([2000, 5000, 5000]),
     pollMillis: pick([250, 1000, 1000]),
+    // Not by chance: all other choices of a seed stay as they are.
+    shareFrom: seed % 2 === 0 ? 32 : 1,
     activeMillis: int(15, 60) * 1000,
     settleMillis: 120_000,
     // No more than the slots can do: what is refused for want of room is another test's business.

@@ -4,10 +4,14 @@ import postgres from "postgres"
 import type { Connection, Parameter, Queryable } from "./Connection.ts"
 import { isLast, isOfServer, isTransient, marked } from "./failures.ts"
 import { Pool, type Slot } from "./Pool.ts"
+import { encryptionOf } from "./tls.ts"
 
 /** How to reach a server. */
 export interface ConnectOptions {
-  /** `postgres://user:password@host:port/database`; what is not in it comes from `PGHOST`, `PGUSER` and the rest. */
+  /**
+   * `postgres://user:password@host:port/database`; what is not in it comes from `PGHOST`, `PGUSER` and the rest. It may end
+   * in `?sslmode=` and `&sslrootcert=FILE`, as in libpq.
+   */
   readonly url: string
   /** At most so many connections; default 10. */
   readonly connectionsMax?: number
@@ -67,7 +71,9 @@ export const clientOf = (
 ) => {
   const { prepare = true, connectMillis = connectMillisDefault } = options
   const { statementMillis = statementMillisDefault } = options
-  return postgres(options.url, {
+  const { url, ssl } = encryptionOf(options.url)
+  return postgres(url, {
+    ...(ssl === undefined ? {} : { ssl }),
     max: 1,
     prepare,
     // The array types of the server, which we do not need: lists go as literals.

@@ -54,6 +54,24 @@ export const unusable = (target: string, error: unknown): unknown => {
         "no PostgreSQL server answers there",
         "Check host and port, and that the server runs and accepts connections from this machine.",
       )
+    case "08P01":
+      if (!/startup parameter/.test(message)) return error
+      return refuse(
+        "unreachable",
+        "a pooler is between, which does not take what belongs to a session",
+        "Put prepare=false behind the storage's address: postgres://...?prepare=false",
+      )
+    case "DEPTH_ZERO_SELF_SIGNED_CERT":
+    case "SELF_SIGNED_CERT_IN_CHAIN":
+    case "UNABLE_TO_VERIFY_LEAF_SIGNATURE":
+    case "UNABLE_TO_GET_ISSUER_CERT_LOCALLY":
+    case "CERT_HAS_EXPIRED":
+    case "ERR_TLS_CERT_ALTNAME_INVALID":
+      return refuse(
+        "denied",
+        "the server's certificate is not one to trust under this name",
+        "Name the file of certificates that vouch for it, with sslrootcert, and the host as the certificate does.",
+      )
     case "57P03":
     case "53300":
       return refuse("unreachable", "the server takes no connection now", "Wait a moment and try again.")

@@ -56,8 +56,8 @@ const statementsOf = (version: number): ReadonlyArray<string> => [
 const within = (schema: string, text: string): string =>
   text.replaceAll("{schema}", `"${checkSchema(schema)}"`)
 
-/** 0 when there is nothing of ours yet. */
-const versionOf = async (queryable: Queryable, target: string, schema: string): Promise<number> => {
+/** The version of a schema, 0 when there is nothing of ours yet; throws `StoreUnusable` for a newer or foreign one. */
+export const versionOf = async (queryable: Queryable, target: string, schema: string): Promise<number> => {
   const tables = await queryable.query(
     "select tablename as name from pg_catalog.pg_tables where schemaname = $1 order by tablename",
     [schema],

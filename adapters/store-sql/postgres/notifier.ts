@@ -57,15 +57,13 @@ export const openNotifier = (options: NotifierOptions): OpenNotifier => {
   // One that was lost is thrown away: no connection is used again after it broke.
   let client: ReturnType<typeof clientOf> | undefined
   const listen = (): void => {
-    const made = clientOf(
-      { ...options, applicationName: `${options.applicationName ?? "uhrwerk"} hints` },
-      {
-        onnotify: (_channel, payload) => hintsOf(origin, payload).forEach(tell),
-        onclose: () => listenAgain(made),
-      },
-      // A NOTIFY is a commit, and may be lost: who waits for the disk for it would have the claim that follows wait, too.
-      { synchronous_commit: "off" },
-    )
+    let made: ReturnType<typeof clientOf>
+    try {
+      made = open()
+    } catch {
+      // What is wrong with the address, the store tells.
+      return listenAgain(client)
+    }
     client = made
     made.unsafe(`listen "${channel}"`).then(
       () => {
@@ -75,6 +73,18 @@ export const openNotifier = (options: NotifierOptions): OpenNotifier => {
       },
       () => listenAgain(made),
     )
+  }
+  const open = (): ReturnType<typeof clientOf> => {
+    const made = clientOf(
+      { ...options, applicationName: `${options.applicationName ?? "uhrwerk"} hints` },
+      {
+        onnotify: (_channel, payload) => hintsOf(origin, payload).forEach(tell),
+        onclose: () => listenAgain(made),
+      },
+      // A NOTIFY is a commit, and may be lost: who waits for the disk for it would have the claim that follows wait, too.
+      { synchronous_commit: "off" },
+    )
+    return made
   }
   const listenAgain = (lost: typeof client): void => {
     if (isClosed || lost !== client) return

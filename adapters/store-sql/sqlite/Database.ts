@@ -117,11 +117,15 @@ export const location = (file: string, mode: "rw" | "rwc"): URL | ":memory:" => 
 const nothingDone = (error: unknown): unknown =>
   error instanceof Error ? Object.assign(error, { outcomeUnknown: false }) : error
 
-const versionOf = (sqlite: DatabaseSync): number =>
+/** The version of a file's schema; 0 for one that is empty, and for most that are another program's. */
+export const versionOf = (sqlite: DatabaseSync): number =>
   Number(Object.values(sqlite.prepare("pragma user_version").get() ?? {})[0])
 
-// Only reads: even the journal mode is written in the file, and another program's must stay as it is.
-const checkOwner = (sqlite: DatabaseSync, file: string): void => {
+/**
+ * Throws when the file is another program's, or of a newer version. Only reads: even the journal mode is written in the
+ * file, and another program's must stay as it is.
+ */
+export const checkOwner = (sqlite: DatabaseSync, file: string): void => {
   const version = versionOf(sqlite)
   const tables = sqlite
     .prepare("select name from sqlite_schema where type = 'table' order by name")

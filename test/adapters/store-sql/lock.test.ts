@@ -98,3 +98,27 @@ test("a process that is killed leaves no lock behind, and what it carried is tak
   expect(await store.reclaim("next", 10)).toMatchObject([{ id: runId(1), node: "child", state: "retrying" }])
   await store.close()
 }, 20_000)
+
+test("a tool of a newer version does not change the tables under an engine's hands", async () => {
+  const path = file("tables.db")
+  const engine = open(path)
+  const sqlite = new DatabaseSync(path)
+  // As an engine of an older version left it.
+  const { user_version: newest } = sqlite.prepare("pragma user_version").get() as { user_version: number }
+  sqlite.exec(`pragma user_version = ${newest - 1}`)
+  expect(() => open(path, { role: "tool" })).toThrow(/serves this file/)
+  expect(sqlite.prepare("pragma user_version").get()).toEqual({ user_version: newest - 1 })
+  sqlite.exec(`pragma user_version = ${newest}`)
+  sqlite.close()
+  await open(path, { role: "tool" }).close()
+  await engine.close()
+})
+
+test("a tool that makes the tables leaves the file to the next engine", async () => {
+  const tool = open(file("fresh.db"), { role: "tool" })
+  const engine = open(file("fresh.db"))
+  await engine.enqueue([newRun(1)])
+  expect(await tool.get([runId(1)])).toHaveLength(1)
+  await tool.close()
+  await engine.close()
+})

@@ -11,13 +11,15 @@ import { inProcess, moduleUrl } from "./cli.ts"
 
 const config = `import { defineConfig, flow, job, NonRetryable } from ${JSON.stringify(moduleUrl("apps/sdk/mod.ts"))}
 const once = { max: 1 }
+// So long that the critical path is the same on every machine.
+const later = (millis, value) => new Promise((resolve) => setTimeout(() => resolve(value), millis))
 const inner = flow("inner", {}, (f) => f.step("one", { run: () => 1 }))
 const validate = (value) => value === undefined || typeof value.day === "number" ? { value } : { issues: [{ message: "the day is no number" }] }
 const input = { "~standard": { version: 1, vendor: "test", validate } }
 const etl = flow("etl", { input }, (f) => {
-  const extract = f.step("extract", { run: () => [1, 2, 3] })
+  const extract = f.step("extract", { run: () => later(20, [1, 2, 3]) })
   const check = f.step("check", { needs: { extract }, allowFailure: true, retry: once, run: () => { throw new Error("no country") } })
-  const files = f.map("files", { needs: { extract }, over: ({ extract }) => extract, run: (n) => n * 2 })
+  const files = f.map("files", { needs: { extract }, over: ({ extract }) => extract, run: (n) => later(40, n * 2) })
   const sub = f.flow("sub", inner, { needs: { extract } })
   const load = f.step("load", { needs: { files, sub }, retry: once, run: ({ files }) => {
     if (!globalThis.flowsMended) throw new NonRetryable("the disk is full")

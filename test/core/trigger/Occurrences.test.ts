@@ -208,7 +208,7 @@ describe("Occurrences > fixed rate", () => {
     expect(total(made)).toBe(259_200_001)
     expect(made).toMatchObject({ cursor: now, nextAt: now + 10 })
     expect(made.decisions).toHaveLength(rowsMax + 2)
-    expect(made.decisions[0]).toEqual({
+    expect(made.decisions[0]).toMatchObject({
       at: start,
       lastAt: now - (rowsMax + 1) * 10,
       count: 259_200_000 - rowsMax,
@@ -282,7 +282,7 @@ describe("Occurrences > cron", () => {
     const now = start + 2_600_000 * second
     const made = checked(schedule(cron("* * * * * *")), now)
     expect(made.decisions).toHaveLength(rowsMax + 2)
-    expect(made.decisions[0]).toEqual({
+    expect(made.decisions[0]).toMatchObject({
       at: start + second,
       lastAt: now - (rowsMax + 1) * second,
       count: 100_000,

@@ -85,27 +85,63 @@ describe.skipIf(missing !== null)(`a transaction of the application (${missing ?
       ])
     })
 
-    test("runs that need others are refused, and nothing is done", async () => {
+    test("runs that need others are stored with them, and wait for them", async () => {
       await begin(async (tx) => {
-        const needy = newRun(base + 6, { needs: [runId(base + 1)] })
-        await expect(enqueueIn(tx, [needy], { schema })).rejects.toThrow(
-          /needs others; enqueue it after the commit/,
+        const answers = await enqueueIn(
+          tx,
+          [
+            newRun(base + 6),
+            newRun(base + 7, { needs: [runId(base + 6)] }),
+            newRun(base + 8, { needs: [runId(base + 1)] }),
+          ],
+          { schema },
         )
+        expect(answers.map(({ result, state }) => [result, state])).toEqual([
+          ["created", "ready"],
+          ["created", "blocked"],
+          ["created", "blocked"],
+        ])
+        expect(await stored(6)).toEqual([])
       })
-      expect(await stored(6)).toEqual([])
+      expect(await stored(7)).toMatchObject([{ state: "blocked" }])
+      const claim = { node: "n", queues: ["default"], jobs: [newRun(1).job], limit: 100, acknowledged: true }
+      await store.join({ id: "n", host: "here", pid: 1, runtime: "test" }, 60_000)
+      const claimed = await store.claim(claim)
+      await store.settle(claimed.map(({ id, token }) => ({ id, token, kind: "succeeded", output: null })))
+      expect(await stored(7)).toMatchObject([{ state: "ready" }])
+      expect(await stored(8)).toMatchObject([{ state: "ready" }])
+    })
+
+    test("a chain that is rolled back never was, and one with a need that is not stored is refused as a whole", async () => {
+      const rolledBack = begin(async (tx) => {
+        await enqueueIn(tx, [newRun(base + 9), newRun(base + 10, { needs: [runId(base + 9)] })], { schema })
+        throw undo
+      })
+      await expect(rolledBack).rejects.toBe(undo)
+      await begin(async (tx) => {
+        const broken = [newRun(base + 9), newRun(base + 10, { needs: [runId(999)] })]
+        await expect(enqueueIn(tx, broken, { schema })).rejects.toThrow(/is not stored/)
+      })
+      expect(await stored(9)).toEqual([])
+      expect(await stored(10)).toEqual([])
     })
   })
 
   test("sendIn: a run is there with the order that it is for, or neither is", async () => {
     const own = schemaName()
-    const seen: Array<number> = []
+    const seen: Array<number | string> = []
     const ship = job("ship", {
       input: Schema.Struct({ order: Schema.Number }),
       run: ({ order }) => void seen.push(order),
     })
-    const report = job("report", { needs: { ship }, run: () => {} })
+    const pack = job("pack", { run: () => {} })
+    const report = job("report", { needs: { pack }, run: () => void seen.push("report") })
     const running = await engine(
-      defineConfig({ jobs: [ship, report], storage: `${url as "postgres://"}?schema=${own}`, poll: "1m" }),
+      defineConfig({
+        jobs: [ship, pack, report],
+        storage: `${url as "postgres://"}?schema=${own}`,
+        poll: "1m",
+      }),
     ).start()
     try {
       const database = drizzle(client)
@@ -121,9 +157,10 @@ describe.skipIf(missing !== null)(`a transaction of the application (${missing ?
       // Polls are a minute apart: the commit itself has told the engine.
       await expect.poll(() => seen, { timeout: 15_000 }).toEqual([2])
       expect(await client.unsafe(`select id from "${schema}".orders`)).toEqual([{ id: 2 }])
-      await expect(database.transaction((tx) => running.sendIn(tx, report, undefined))).rejects.toMatchObject(
-        { _tag: "InvalidInput", field: "job" },
-      )
+      await database.transaction((tx) => running.sendIn(tx, report, undefined))
+      await expect.poll(() => seen, { timeout: 15_000 }).toEqual([2, "report"])
+      const connection = { prepare: () => ({ run: () => {}, get: () => {}, all: () => {} }) }
+      expect(() => running.sendInSync(connection, ship, { order: 3 })).toThrow(/Use `sendIn` with PostgreSQL/)
     } finally {
       await running.stop()
     }

@@ -30,11 +30,14 @@ export interface OwnServer {
   readonly start: () => void
   /** Both, one after the other, for whoever has to go on meanwhile; `beforeStart` is between the two. */
   readonly restart: (mode: "fast" | "immediate", beforeStart: () => Promise<void>) => Promise<void>
+  /** Makes a server that follows this one, of the name "standby"; it goes with this one. */
+  readonly standby: () => Promise<{ readonly url: string }>
   /** Stops it and removes its files. */
   readonly remove: () => void
 }
 
-const freePort = (): Promise<number> =>
+/** A port of 127.0.0.1 on which nobody listens. */
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()
     server.once("error", reject)
@@ -44,8 +47,14 @@ const freePort = (): Promise<number> =>
     })
   })
 
-/** Makes a cluster and starts it. */
-export const startServer = async ({ connectionsMax = 40 } = {}): Promise<OwnServer> => {
+/** Makes a cluster and starts it; with a key and its certificate, in PEM, one that encrypts. */
+export const startServer = async ({
+  connectionsMax = 40,
+  tls,
+}: {
+  readonly connectionsMax?: number
+  readonly tls?: { readonly key: string; readonly certificate: string }
+} = {}): Promise<OwnServer> => {
   const folder = mkdtempSync(join(tmpdir(), "uhrwerk-postgres-"))
   const data = join(folder, "data")
   const password = join(folder, "password")
@@ -63,8 +72,12 @@ export const startServer = async ({ connectionsMax = 40 } = {}): Promise<OwnServ
   }
   // Not "pipe": the server would inherit it, and the call would wait for the server's end.
   const options = { stdio: "ignore", cwd: "/" } as const
-  const run = (program: string, args: ReadonlyArray<string>): void => {
-    execFileSync(...commandOf(program, args), options)
+  const run = (
+    program: string,
+    args: ReadonlyArray<string>,
+    env: Readonly<Record<string, string>> = {},
+  ): void => {
+    execFileSync(...commandOf(program, args), { ...options, env: { ...process.env, ...env } })
   }
   const runBeside = (program: string, args: ReadonlyArray<string>): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -85,9 +98,25 @@ export const startServer = async ({ connectionsMax = 40 } = {}): Promise<OwnServ
     "UTF8",
     "--no-sync",
   ])
+  if (tls !== undefined) {
+    writeFileSync(join(data, "server.key"), tls.key, { mode: 0o600 })
+    writeFileSync(join(data, "server.crt"), tls.certificate)
+    if (isRoot) execFileSync("chown", ["postgres", join(data, "server.key"), join(data, "server.crt")])
+  }
+  const encrypts = tls === undefined ? "" : " -c ssl=on"
   const port = await freePort()
-  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=${connectionsMax}`
-  const starting = ["-D", data, "-w", "-o", settings, "-l", join(folder, "log"), "start"]
+  const settingsOf = (port: number): string =>
+    `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder} -c max_connections=${connectionsMax}${encrypts}`
+  const starting = (of = data, at = port): ReadonlyArray<string> => [
+    "-D",
+    of,
+    "-w",
+    "-o",
+    settingsOf(at),
+    "-l",
+    join(folder, "log"),
+    "start",
+  ]
   const stopping = (mode: "fast" | "immediate"): ReadonlyArray<string> => [
     "-D",
     data,
@@ -96,10 +125,11 @@ export const startServer = async ({ connectionsMax = 40 } = {}): Promise<OwnServ
     mode,
     "stop",
   ]
-  const start = (): void => run("pg_ctl", starting)
+  const start = (of?: string, at?: number): void => run("pg_ctl", starting(of, at))
   const stop = (mode: "fast" | "immediate" = "fast"): void => run("pg_ctl", stopping(mode))
   start()
   let isRunning = true
+  let followers = 0
   return {
     port,
     url: ({ password = "secret", database = "postgres", user = "postgres" } = {}) =>
@@ -116,10 +146,21 @@ export const startServer = async ({ connectionsMax = 40 } = {}): Promise<OwnServ
       await runBeside("pg_ctl", stopping(mode))
       isRunning = false
       await beforeStart()
-      await runBeside("pg_ctl", starting)
+      await runBeside("pg_ctl", starting())
       isRunning = true
     },
+    standby: async () => {
+      const copy = join(folder, `standby${followers++}`)
+      const source = `host=127.0.0.1 port=${port} user=postgres application_name=standby`
+      const env = { PGPASSWORD: "secret" }
+      run("pg_basebackup", ["-d", source, "-D", copy, "-R", "-X", "stream", "-c", "fast", "--no-sync"], env)
+      const at = await freePort()
+      start(copy, at)
+      return { url: `postgres://postgres:secret@127.0.0.1:${at}/postgres` }
+    },
     remove: () => {
+      for (let follower = 0; follower < followers; follower++)
+        run("pg_ctl", ["-D", join(folder, `standby${follower}`), "-w", "-m", "immediate", "stop"])
       if (isRunning) stop("immediate")
       rmSync(folder, { recursive: true, force: true })
     },
