@@ -27,7 +27,7 @@ import { makeReaders } from "./readers.ts"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
 import { type BackfillOptions, checkBackfill } from "./backfill.ts"
-import { checkSend, refuse, type SendOptions } from "./send.ts"
+import { checkCount, checkSend, refuse, type SendOptions } from "./send.ts"
 import { makeSendIn, type OwnConnection, type OwnTransaction, type PendingRun } from "./sendIn.ts"
 import { notFound, waitFor } from "./waitFor.ts"
 import { layerExecutors, openWorks } from "./works.ts"
@@ -52,6 +52,16 @@ export interface RunningEngine extends FlowCalls {
     input: Input,
     options?: SendOptions,
   ) => Promise<SentRun<Output>>
+  /**
+   * Sends one run for each input, with the same options or with those that a function names for each, at most 100,000.
+   * Nothing is sent when one of them is refused. When the store fails meanwhile, some may be stored: with ids of your own
+   * it is safe to call again.
+   */
+  readonly sendAll: <Input, Output>(
+    job: Startable<Input, Output>,
+    inputs: ReadonlyArray<Input>,
+    options?: SendOptions | ((input: Input, index: number) => SendOptions),
+  ) => Promise<ReadonlyArray<Pick<SentRun, "id" | "created">>>
   /**
    * Sends within a transaction of your own (postgres-js's `begin`, Drizzle's `transaction`), which must be in the
    * database of the storage: rolled back, there is no run; committed, it runs. With SQLite the transaction is one that
@@ -216,6 +226,16 @@ export const startProject = async (project: Project, options: StartOptions = {})
           return (flow === undefined ? output : await readers.output(flow, output)) as never
         },
       }
+    },
+    sendAll: async (job, inputs, options = {}) => {
+      checkCount(inputs)
+      const requests: Array<RunRequest> = []
+      for (const [index, input] of inputs.entries())
+        requests.push(
+          await requestOf(job, input, typeof options === "function" ? options(input, index) : options),
+        )
+      const answers = await run(core.enqueueAll(requests))
+      return answers.map(({ id, result }) => ({ id, created: result === "created" }))
     },
     sendIn: async (transaction, job, input, sendOptions = {}) =>
       sendIn.async(transaction, await requestOf(job, input, sendOptions)),

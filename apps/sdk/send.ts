@@ -66,6 +66,20 @@ export const checkSend = (
     }
   })
 
+// All requests of a call are in memory at once.
+const inputsMax = 100_000
+
+/** Throws `InvalidInput` for more inputs than one call takes. */
+export const checkCount = (inputs: ReadonlyArray<unknown>): void => {
+  if (Array.isArray(inputs) && inputs.length <= inputsMax) return
+  const given = Array.isArray(inputs) ? `${inputs.length} of them` : quote(inputs)
+  throw new InvalidInput({
+    field: "inputs",
+    reason: `${given} is not a list of at most ${inputsMax} inputs`,
+    next: "Give a list, and a longer one in parts.",
+  })
+}
+
 /** A refusal that names its field and what is wanted. */
 export const refuse = (field: string, value: unknown, wanted: string): Result.Result<never, InvalidInput> =>
   Result.fail(

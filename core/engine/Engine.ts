@@ -18,7 +18,7 @@ import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.t
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import { type Dispatcher, makeDispatcher } from "../run/Dispatcher.ts"
 import { makeFlowWatch } from "../run/FlowWatch.ts"
-import { type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
+import { type Enqueue, type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
 import { makeTriggerParser } from "../trigger/Dialects.ts"
@@ -40,6 +40,7 @@ export interface EngineService extends FlowOperations {
   readonly events: Events
   /** Stores a run; it is acknowledged when it is in the store. */
   readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
+  readonly enqueueAll: Enqueue["enqueueAll"]
   readonly cancel: (
     ids: ReadonlyArray<string>,
     reason: string,
@@ -260,6 +261,7 @@ const makeEngine = (
       look: (dueAt) => notifier.publish({ kind: "runs", dueAt }),
       load: () => ({ carried: dispatcher.size(), slots: config.slots, waitingInWheel: horizon.size() }),
       enqueue: enqueue.enqueue,
+      enqueueAll: enqueue.enqueueAll,
       cancel: (runIds, reason) =>
         Effect.tap(store.cancel(runIds, reason), () =>
           Effect.sync(() => {

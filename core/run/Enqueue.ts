@@ -38,6 +38,8 @@ export type EnqueueError = UnknownJob | InvalidInput | EngineStopped | Overloade
 export const waitingMax = 100_000
 /** Rows in one write. */
 const batchMax = 500
+// Of many requests that come together, those that wait for the store at a time.
+const togetherMax = 10_000
 // Writes under way at a time: one is made and sent while the store is busy with the other.
 const writersMax = 2
 
@@ -133,6 +135,13 @@ const withoutInput = ({ queue: _queue, key: _key, ...request }: RunRequest): Run
 export interface Enqueue {
   /** Stores the request's run, and those it needs; answers for the run that was asked for. */
   readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
+  /**
+   * The same for many, answered in their order. Nothing is stored when one of them is refused for what it says; when the
+   * store fails, some may be stored and others not.
+   */
+  readonly enqueueAll: (
+    requests: ReadonlyArray<RunRequest>,
+  ) => Effect.Effect<ReadonlyArray<Enqueued>, EnqueueError>
   /** Takes no further request. */
   readonly close: () => void
   /** Waits until all taken requests are answered. */
@@ -181,8 +190,43 @@ export const makeEnqueue = (options: {
         if (!taken) resume(Effect.fail(overloaded()))
       })
 
+    const addAll = (
+      groups: ReadonlyArray<ReadonlyArray<NewRun>>,
+    ): Effect.Effect<ReadonlyArray<Enqueued>, EnqueueError> =>
+      Effect.callback((resume) => {
+        if (closed) return resume(Effect.fail(stopped()))
+        const answers = Array.from<Enqueued>({ length: groups.length })
+        let failure: EnqueueError | undefined
+        let left = groups.length
+        const answered = (): void => {
+          if (--left === 0) resume(failure === undefined ? Effect.succeed(answers) : Effect.fail(failure))
+        }
+        for (const [index, group] of groups.entries()) {
+          const taken = batcher.add(group, (answer) => {
+            if (Result.isSuccess(answer)) answers[index] = answer.success
+            else failure ??= answer.failure
+            answered()
+          })
+          if (taken) continue
+          failure ??= overloaded()
+          answered()
+        }
+      })
+
+    const enqueueAll = Effect.fnUntraced(function* (requests: ReadonlyArray<RunRequest>) {
+      const groups: Array<ReadonlyArray<NewRun>> = []
+      for (const request of requests)
+        groups.push(yield* Effect.fromResult(newRuns(options.book, options.ids, request)))
+      const answers: Array<Enqueued> = []
+      // Others send too: not all of the room for those that wait is taken at once.
+      for (let from = 0; from < groups.length; from += togetherMax)
+        for (const answer of yield* addAll(groups.slice(from, from + togetherMax))) answers.push(answer)
+      return answers as ReadonlyArray<Enqueued>
+    })
+
     return {
       enqueue,
+      enqueueAll,
       close: () => {
         closed = true
       },

@@ -6,9 +6,6 @@ import type { Place, Side } from "../Side.ts"
 
 const jobName = "noop"
 
-// There is no call for many: sends that are under way at a time are written together, in batches of 500.
-const senders = 2000
-
 /** Opens it over a storage's address; `drop` removes what was made there. */
 export const openUhrwerk = async (
   storage: `sqlite:${string}` | `postgres://${string}`,
@@ -40,14 +37,8 @@ export const openUhrwerk = async (
   return {
     send,
     sendAll: async (count, dueAt) => {
-      let next = 0
-      const sender = async (): Promise<void> => {
-        while (next < count) {
-          const n = next++
-          await send(n, dueAt?.(n))
-        }
-      }
-      await Promise.all(Array.from({ length: senders }, sender))
+      const inputs = Array.from({ length: count }, (_, n) => ({ n }))
+      await running.sendAll(noop, inputs, dueAt === undefined ? {} : ({ n }) => ({ at: dueAt(n) }))
     },
     work: async (handler) => {
       handle = handler

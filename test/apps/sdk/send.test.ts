@@ -367,3 +367,52 @@ describe("a stored input that the job's schema takes no longer", () => {
     expect(await engine.deadLetters()).toMatchObject([{ runId: id }])
   })
 })
+
+describe("many at once", () => {
+  const square = () => job("square", { run: (n: number) => n * n })
+
+  test("are stored in their order, each with its own options, and all run", async () => {
+    const work = square()
+    const engine = await start({ jobs: [work] })
+    const ids = Array.from({ length: 1500 }, nextId)
+    const inputs = ids.map((_, n) => n)
+    const sent = await engine.sendAll(work, inputs, (n, index) => ({ id: ids[index] ?? "", priority: n % 7 }))
+    expect(sent).toEqual(ids.map((id) => ({ id, created: true })))
+    expect(await engine.run(ids[13] ?? "")).toMatchObject({ input: "13", priority: 6 })
+    await engine.advance("1s")
+    expect(await engine.counts()).toEqual([{ job: "square", state: "succeeded", count: 1500 }])
+    // Again, as after a call whose end nobody saw.
+    expect(await engine.sendAll(work, [13, 14], (_, index) => ({ id: ids[13 + index] ?? "" }))).toEqual(
+      [13, 14].map((n) => ({ id: ids[n], created: false })),
+    )
+    expect(await engine.sendAll(work, [])).toEqual([])
+  })
+
+  test("with options that hold for all of them", async () => {
+    const work = square()
+    const engine = await start({ jobs: [work] })
+    await engine.sendAll(work, [1, 2], { delay: "1h" })
+    expect(await engine.counts()).toEqual([{ job: "square", state: "scheduled", count: 2 }])
+  })
+
+  test("one of which is refused: nothing is stored", async () => {
+    const work = job("mail", { input: standard(validate), run: () => 1 })
+    const engine = await start({ jobs: [work] })
+    const good = { to: "a", copies: [] }
+    const sending = engine.sendAll(work, [good, { to: "b", copies: ["x" as unknown as number] }])
+    await expectRefusal(sending, { _tag: "InvalidPayload", field: 'input of job "mail"' })
+    await expectRefusal(
+      engine.sendAll(work, [good, good], (_, index) => ({ priority: index * 5000 })),
+      { _tag: "InvalidInput", field: "priority" },
+    )
+    await expectRefusal(
+      engine.sendAll(
+        work,
+        Array.from({ length: 100_001 }, () => good),
+      ),
+      { _tag: "InvalidInput", field: "inputs", reason: /100001 of them/, next: /in parts/ },
+    )
+    await expectRefusal(engine.sendAll(work, "no list" as never), { _tag: "InvalidInput", field: "inputs" })
+    expect(await engine.counts()).toEqual([])
+  })
+})

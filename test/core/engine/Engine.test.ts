@@ -248,6 +248,45 @@ describe("an engine of many slots", () => {
   })
 })
 
+describe("an engine over a store that takes its time", () => {
+  test("claims the next runs while outcomes are on their way, and never runs more handlers than it has slots", async () => {
+    let handlers = 0
+    const most = { handlers: 0, running: 0, settling: 0, startedWhileSettling: 0 }
+    let settling = 0
+    const slow: StoreDriver = {
+      ...world.driver,
+      settle: async (settlements) => {
+        most.settling = Math.max(most.settling, ++settling)
+        await world.sleep(100, new AbortController().signal)
+        settling--
+        return world.driver.settle(settlements)
+      },
+    }
+    const a = await world.start({
+      jobs: [jobRow("work")],
+      slots: 3,
+      driver: slow,
+      handler: async (_, signal) => {
+        most.handlers = Math.max(most.handlers, ++handlers)
+        if (settling > 0) most.startedWhileSettling++
+        const counts = await world.driver.counts()
+        const running = counts.find(({ state }) => state === "running")?.count ?? 0
+        most.running = Math.max(most.running, running)
+        await world.sleep(10, signal)
+        handlers--
+        return "done"
+      },
+    })
+    await Promise.all(Array.from({ length: 30 }, () => a.run(a.engine.enqueue({ job: "work", input: null }))))
+    await world.advance(5 * second)
+    expect(await world.driver.counts()).toEqual([{ job: "work", state: "succeeded", count: 30 }])
+    expect(most.handlers).toBe(3)
+    expect(most.running).toBe(6)
+    expect(most.startedWhileSettling).toBeGreaterThan(10)
+    expect(world.executions).toHaveLength(30)
+  })
+})
+
 describe("an engine that ends", () => {
   test("does not say of a request under way that it was refused: it may be stored", async () => {
     const silent: StoreDriver = {
