@@ -221,7 +221,7 @@ export const makeEnqueue = (options: {
       // Others send too: not all of the room for those that wait is taken at once.
       for (let from = 0; from < groups.length; from += togetherMax)
         for (const answer of yield* addAll(groups.slice(from, from + togetherMax))) answers.push(answer)
-      return answers as ReadonlyArray<Enqueued>
+      return answers
     })
 
     return {
