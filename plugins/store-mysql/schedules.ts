@@ -77,9 +77,9 @@ export const makeSchedules = (connection: Connection, now: () => Given) => {
           : ["occurrences_schedule", "p.schedule_id = ? and", [scheduleId]]
       const rows = await connection.read(
         `select o.*, t.text as \`trigger\` from (select p.seq, p.at from occurrences as p force index (${index})
-            where ${which} p.at < ? order by p.at desc limit ?) as page
+            where ${which} p.at < ? order by p.at desc, p.seq desc limit ?) as page
           straight_join occurrences as o on o.seq = page.seq left join triggers as t on t.id = o.trigger_id
-          order by page.at desc`,
+          order by page.at desc, page.seq desc`,
         [...values, before, limit],
       )
       return rows.map(decodeOccurrence)

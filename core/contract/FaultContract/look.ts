@@ -34,7 +34,11 @@ export const look: Effect.Effect<Seen, StoreError, Store> = Effect.gen(function*
     schedules: by(yield* schedules.schedules(), ({ id }) => id),
     dueSchedules: by(yield* schedules.dueSchedules(1_000), ({ id }) => id),
     nextScheduleAt: yield* schedules.nextScheduleAt(),
-    occurrences: yield* schedules.occurrences({ limit: 200 }),
+    // Of one instant, the port says nothing about their order.
+    occurrences: by(
+      yield* schedules.occurrences({ limit: 200 }),
+      ({ at, scheduleId }) => `${at} ${scheduleId}`,
+    ),
     calendars: yield* schedules.calendars(),
     nodes: by(yield* (yield* NodeStore).nodes(), ({ id }) => id),
   }

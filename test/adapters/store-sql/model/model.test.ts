@@ -40,7 +40,8 @@ describe.runIf(Number.isNaN(seedGiven))("random sequences", () => {
   }
 
   test("do all that the port has, and come upon every answer that is of interest", () => {
-    const often = sequenceCount / 100
+    // Of few sequences, those that are rare come once.
+    const often = isNode ? sequenceCount / 100 : 1
     const rare = expectedOften.filter((what) => (tally.counts.get(what) ?? 0) < often)
     expect(rare.map((what) => `${what}: ${tally.counts.get(what) ?? 0} times, not ${often}`)).toEqual([])
   })
