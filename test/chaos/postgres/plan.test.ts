@@ -22,5 +22,6 @@ test("a plan of some length has every kind, in their time, and a short one begin
     expect(millis).toBeLessThanOrEqual(15_000)
     if (kind === "skew") expect(skewMillis).not.toBe(0)
   }
+  expect(plan.filter(({ kind, millis }) => kind === "freeze" && millis === 15_000)).toHaveLength(1)
   expect(planOf({ seed: 2, faults: 2, seconds: 9 }).map(({ kind }) => kind)).toEqual(["kill", "freeze"])
 })

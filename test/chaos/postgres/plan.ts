@@ -83,15 +83,19 @@ export const planOf = (options: {
     while (rest.length > 0) kinds.push(...rest.splice(choice.int(0, rest.length - 1), 1))
   }
   const slot = (options.seconds * 1000) / Math.max(1, options.faults)
+  let freezes = 0
   return kinds.slice(0, options.faults).map((kind, place) => {
     const [min, max] = lastsFor[kind]
     const onTheWay = kind === "cut" || kind === "delay" || kind === "oneWay"
     const isSkewed = kind === "skew" || choice.percent(15)
+    const millis = choice.int(min, max)
+    // Of a plan of some length, one is as long as they get, whatever the seed.
+    const isLongest = kind === "freeze" && ++freezes === 3
     return {
       kind,
       notBefore: Math.round((place + choice.random() * 0.8) * slot),
       node: choice.int(0, nodeCount - (onTheWay && choice.percent(25) ? 0 : 1)),
-      millis: choice.int(min, max),
+      millis: isLongest ? max : millis,
       isAlone: kind === "kill" && choice.percent(60),
       delayMillis: choice.int(50, 800),
       way: choice.of<Way>(["toServer", "toNode"]),
