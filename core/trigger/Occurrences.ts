@@ -71,11 +71,12 @@ export const nextOf = (row: ScheduleRow, trigger: ParsedTrigger, endedAt: number
     const counted = endedAt === null ? cursor + 1 : endedAt + trigger.delayMillis
     return ifBefore(opening(trigger, Math.max(counted, trigger.startsAt ?? counted)), trigger.endsAt)
   }
-  const slots = slotsOf(trigger, row)
+  // What is named for the moment of the creation does not count, as in `firstAt`.
+  const since = trigger.kind === "cron" && row.version === 1 ? cursor + 1 : cursor
+  const slots = slotsOf(trigger, { createdAt: row.createdAt, cursor: since })
   if (trigger.kind === "at")
     return nextAt === null && cursor >= trigger.at ? null : slots.next(trigger.at - 1)
-  // What is named for the moment of the creation does not count, as in `firstAt`.
-  return slots.next(trigger.kind === "cron" && row.version === 1 ? cursor + 1 : cursor)
+  return slots.next(since)
 }
 
 /** The next instant that would start a run, decided as skipped, with what calendars leave out before it. */

@@ -84,7 +84,11 @@ export const makeStepOf = (options: {
       if (among !== undefined) many.set(at, among)
     }
     const last = occurrences[occurrences.length - 1]
-    const otherwise = made.isCountedOut && last !== undefined ? behind(schedule, trigger, last.at) : null
+    let otherwise: PlannedStep["otherwise"] = null
+    // In time that comes again, the moment in which a fixed delay is over may be decided: then the next one is it.
+    if (last !== undefined && trigger.kind === "after" && schedule.cursor > now)
+      otherwise = { cursor, nextAt: Math.max(last.at + 1, now), waitsUntil: null }
+    else if (last !== undefined && made.isCountedOut) otherwise = behind(schedule, trigger, last.at)
     const fire = {
       scheduleId: schedule.id,
       version: schedule.version,

@@ -71,6 +71,16 @@ export const regressions: ReadonlyArray<Regression> = [
     story: "a node asked for work under an id that had not joined yet (Engine.test: forgotten)",
   },
   { seed: 25702, story: "a step was cancelled by the loss of another one (a check that was wrong)" },
+  {
+    seed: 30448,
+    story: "calendars were looked at, and a cron schedule began with the moment of its creation (nextOf)",
+  },
+  {
+    seed: 35382,
+    story:
+      "a fixed delay was over in a decided moment, as the clock was set back, and its planner looked without an end (skew.test)",
+  },
+  { seed: 39376, story: "the same, with another schedule (skew.test)" },
   { seed: 43013, story: "a skip of 118 years, which the model walked through (a check that was wrong)" },
   { seed: 10825, story: "a first instant that calendars set again (a check that was wrong)" },
   { seed: 118, story: "a run by hand in the very moment when a delay was over (a check that was wrong)" },

@@ -80,3 +80,32 @@ test("a store whose clock is set back alone is noticed: a fixed rate goes on", a
   expect(firedAt.length).toBeGreaterThanOrEqual(4)
   await close()
 })
+
+test("a fixed delay that is over in a moment which is decided, as the clock was set back, goes on with the next one", async () => {
+  const world = makeWorld()
+  let looks = 0
+  const driver: StoreDriver = {
+    ...world.driver,
+    dueSchedules: (limit) => {
+      // One that asks without an end must fail here, and not take the test with it.
+      if (++looks > 1000) throw new Error("asked too often")
+      return world.driver.dueSchedules(limit)
+    },
+  }
+  const { close } = await world.start({
+    jobs: [jobRow("j")],
+    schedules: [scheduleRow("j", { kind: "after", delayMillis: 5000 })],
+    driver,
+  })
+  await world.advance(10_000)
+  const before = world.executions.map(({ at }) => at - startAt)
+  expect(before).toEqual([0, 5000, 10_000])
+  // Noticed with the next poll, a second later; and five seconds from there a run was started already.
+  world.step(-11_000)
+  await world.advance(12_000)
+  expect(world.executions.slice(3).map(({ at }) => at - startAt)).toEqual([5001, 10_001])
+  expect(looks).toBeLessThan(200)
+  const ledger = await world.ledger("j")
+  expect(ledger.map(({ at }) => at - startAt)).toEqual([0, 5000, 5001, 10_000, 10_001])
+  await close()
+})
