@@ -54,8 +54,8 @@ export interface RunningEngine extends FlowCalls {
   ) => Promise<SentRun<Output>>
   /**
    * Sends one run for each input, with the same options or with those that a function names for each, at most 100,000.
-   * Nothing is sent when one of them is refused. When the store fails meanwhile, some may be stored: with ids of your own
-   * it is safe to call again.
+   * Nothing is sent when one of them is refused. When it fails later (the store, the end of the engine, too many that
+   * wait), some may be stored: with ids of your own it is safe to call again.
    */
   readonly sendAll: <Input, Output>(
     job: Startable<Input, Output>,

@@ -137,7 +137,7 @@ export interface Enqueue {
   readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
   /**
    * The same for many, answered in their order. Nothing is stored when one of them is refused for what it says; when the
-   * store fails, some may be stored and others not.
+   * store fails, the engine ends or too many wait, some may be stored and others not.
    */
   readonly enqueueAll: (
     requests: ReadonlyArray<RunRequest>,

@@ -2,6 +2,7 @@
 // what becomes of schedules that are edited, removed and made again.
 import * as Effect from "effect/Effect"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
+import { makeIds } from "../../../core/domain/Ids.ts"
 import type { NewSchedule } from "../../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import { type Fault, type Faults, faulty, jobRow, makeWorld, scheduleRow, startAt, tally } from "./world.ts"
@@ -245,6 +246,27 @@ describe("an engine of many slots", () => {
     await world.advance(3 * second)
     expect(a.engine.load().carried).toBe(1004)
     expect(world.executions).toHaveLength(1004)
+  })
+})
+
+describe("many requests in one call", () => {
+  test("whose answer was lost are not stored twice when they are sent again", async () => {
+    const faults: Faults = new Map([["enqueue", "after"]])
+    const a = await world.start({ jobs: [jobRow("work")], driver: faulty(world.driver, faults) })
+    const ids = makeIds(
+      () => world.time.now(),
+      () => 7,
+    )
+    const requests = Array.from({ length: 1200 }, () => ({ job: "work", input: null, id: ids() }))
+    const sending = a.run(Effect.result(a.engine.enqueueAll(requests)))
+    await world.advance(20 * second)
+    expect(await sending).toMatchObject({ _tag: "Failure", failure: { _tag: "StoreError" } })
+    faults.clear()
+    const answers = await a.run(a.engine.enqueueAll(requests))
+    expect(answers.map(({ id }) => id)).toEqual(requests.map(({ id }) => id))
+    await world.advance(5 * second)
+    expect(await world.driver.counts()).toEqual([{ job: "work", state: "succeeded", count: 1200 }])
+    expect(world.executions).toHaveLength(1200)
   })
 })
 
