@@ -1,6 +1,7 @@
 // A job: a named definition of work. Its code, the handler, is with the executor; here is what the engine knows.
 import * as Result from "effect/Result"
 import { DependencyCycle, DuplicateName, InvalidInput, UnknownJob } from "./Errors.ts"
+import type { Placement } from "./Placement.ts"
 import type { RetryPolicy } from "./RetryPolicy.ts"
 import { quote } from "./TimeSpan.ts"
 
@@ -19,6 +20,8 @@ export interface Job {
   readonly needs: ReadonlyArray<string>
   /** Its handler only says which steps do the work, so an attempt that is lost on the way there is given back. */
   readonly expands?: boolean
+  /** Which workers carry it out; absent: any that has a handler, and the engine's own process if that has one. */
+  readonly placement?: Placement
 }
 
 /** Checks a name of a job, queue or schedule. */

@@ -19,8 +19,16 @@ export const suspectMillis = 10_000
 export const lostMillis = 15_000
 /** How long before `lostMillis` a worker that is not answered stops its handlers, in milliseconds. */
 export const leaseMarginMillis = 1_000
-/** How long the runs of a worker whose connection was cut wait for it to resume, in milliseconds. */
-export const graceMillis = 1_000
+/**
+ * How long the runs of a worker whose connection was cut wait for it to resume, in milliseconds: time for a first new
+ * try, and others have the runs within a second.
+ */
+export const graceMillis = 800
+/**
+ * How long handlers go on after the server closed with 1012, in milliseconds: it leaves what was begun as it is, for the
+ * server that the worker connects to next. A second less than the lease of a node that says nothing else.
+ */
+export const restartMillis = 4_000
 /** First wait before a message without acknowledgement is sent again; doubles up to `resendMaxMillis`. */
 export const resendMillis = 5_000
 /** Longest wait before a message is sent again, in milliseconds. */

@@ -118,6 +118,10 @@ export const kinds = {
         millis,
       ),
       graceMillis: about("How long its runs wait for it when the connection is cut; 0: not at all.", millis),
+      restartMillis: about(
+        "How long they wait after the server closed with 1012, for the one that comes after it; absent: `graceMillis`.",
+        optional(millis),
+      ),
       frameBytesMax: about("The most UTF-8 bytes of one frame.", whole(1_024)),
       payloadBytesMax: about("The most UTF-8 bytes of one input or output.", whole(1)),
       messagesPerSecondMax: about(
@@ -163,6 +167,10 @@ export const kinds = {
         ),
       ),
       step: about("What the run of a step may read; null: the run is no step.", nullable(stepInputs)),
+      shard: about(
+        "Which part of a broadcast this is: `index` from 0, of `count` workers; absent: it is none.",
+        optional(object({ index: about("From 0.", whole(0)), count: about("How many.", whole(1)) })),
+      ),
     },
   ),
   ack: kind("ack", ["server", "worker"], "Acknowledges what came, one entry for each attempt.", {

@@ -58,6 +58,11 @@ export const stepServer = (
     case "unsendable":
       unsendable(state, event, effects)
       break
+    case "decide": {
+      const entry = state.held.get(keyOf(event))
+      if (entry !== undefined && entry.state !== "settling") settle(entry, event.outcome, effects)
+      break
+    }
     case "stop":
       stop(state, event, moment, effects)
       break

@@ -77,6 +77,8 @@ export type ServerEvent =
   | { readonly kind: "assign"; readonly assign: Omit<Assign, "type" | "id"> }
   /** `encode` refused the assignment: its run cannot be told to any worker. */
   | { readonly kind: "unsendable"; readonly run: string; readonly token: number; readonly reason: string }
+  /** It was decided without the worker how the attempt ends, such as by a limit of time that it does not obey. */
+  | { readonly kind: "decide"; readonly run: string; readonly token: number; readonly outcome: Outcome }
   | { readonly kind: "stop"; readonly run: string; readonly token: number; readonly reason: StopReason }
   /** The store has answered to an `outcome`. */
   | {

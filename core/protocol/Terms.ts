@@ -15,6 +15,8 @@ export interface Terms {
   readonly lostMillis: number
   /** 0: the runs of a worker are taken back as soon as its connection is cut. */
   readonly graceMillis: number
+  /** How long they wait after this server has stopped; 0 with a `graceMillis` of 0. */
+  readonly restartMillis: number
   readonly resendMillis: number
   readonly frameBytesMax: number
   readonly payloadBytesMax: number
@@ -29,6 +31,7 @@ export const defaultTerms = (node: string): Terms => ({
   suspectMillis: Limits.suspectMillis,
   lostMillis: Limits.lostMillis,
   graceMillis: Limits.graceMillis,
+  restartMillis: Limits.restartMillis,
   resendMillis: Limits.resendMillis,
   frameBytesMax: Limits.frameBytesMax,
   payloadBytesMax,
@@ -58,7 +61,9 @@ export const checkTerms = (terms: Terms): Result.Result<Terms, InvalidInput> => 
       `Use ${3 * heartbeatMillis} or more.`,
     )
   if (!(graceMillis >= 0 && graceMillis <= lostMillis))
-    return refuse("graceMillis", `it is not between 0 and lostMillis (${lostMillis})`, "Use 1000.")
+    return refuse("graceMillis", `it is not between 0 and lostMillis (${lostMillis})`, "Use 800.")
+  if (!(terms.restartMillis >= 0 && terms.restartMillis <= lostMillis))
+    return refuse("restartMillis", `it is not between 0 and lostMillis (${lostMillis})`, "Use 4000.")
   if (!(resendMillis >= 100)) return refuse("resendMillis", "it is less than 100 ms", "Use 5000.")
   return Result.succeed(terms)
 }
@@ -83,6 +88,7 @@ export const welcomeOf = (
   suspectMillis: terms.suspectMillis,
   leaseMillis: leaseMillisOf(terms),
   graceMillis: given.capabilities.includes("resume") ? terms.graceMillis : 0,
+  restartMillis: given.capabilities.includes("resume") ? terms.restartMillis : 0,
   frameBytesMax: terms.frameBytesMax,
   payloadBytesMax: terms.payloadBytesMax,
   messagesPerSecondMax: terms.messagesPerSecondMax,

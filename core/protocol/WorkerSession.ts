@@ -99,15 +99,22 @@ const closed = (state: WorkerState, code: number, moment: Moment, effects: Effec
   const { now, random } = moment
   const wasOpen = state.phase === "open"
   // Both sides notice most cuts at once. One that the server saw before us costs an overlap, not a wrong outcome.
-  if (wasOpen) state.cutAt = now
+  if (wasOpen) {
+    state.cutAt = now
+    state.cutMillis = graceAfter(state, code)
+  }
   const next = reconnectAfter(code)
   state.phase = "off"
   state.beats.length = 0
   if (next === "never") return over(state, code, reconnectReason(code), effects)
   if (wasOpen && now - state.openedAt >= stableMillis) state.tries = 0
   state.connectAt = now + waitMillis(state.tries++, random, next)
-  if (state.welcome?.graceMillis === 0) letGo(state, effects)
+  if (wasOpen && state.cutMillis === 0) letGo(state, effects)
 }
+
+/** A server that restarts leaves what was begun to the one that comes after it. */
+const graceAfter = ({ welcome }: WorkerState, code: number): number =>
+  (code === closeOf.restart ? welcome?.restartMillis : undefined) ?? welcome?.graceMillis ?? 0
 
 const reconnectReason = (code: number): string =>
   code === closeOf.done ? "the server closed the session" : `the server closed with ${code}`

@@ -48,6 +48,8 @@ export interface WorkerState {
   openedAt: number
   heardAt: number
   cutAt: number
+  /** How long after that the handlers may go on. */
+  cutMillis: number
   /** When the latest message that the server has answered was sent. */
   provenAt: number
   /** Heartbeats without an answer. */
@@ -101,6 +103,7 @@ export const makeWorker = (who: Introduction, { now }: Moment): WorkerState => (
   openedAt: now,
   heardAt: now,
   cutAt: now,
+  cutMillis: 0,
   provenAt: now,
   beats: [],
   beatAt: Number.POSITIVE_INFINITY,
@@ -120,7 +123,7 @@ export const leaseEndAt = (state: WorkerState): number => {
   if (state.welcome === null) return Number.POSITIVE_INFINITY
   const silent = state.provenAt + state.welcome.leaseMillis
   const isCut = state.phase !== "open"
-  return isCut ? Math.min(silent, state.cutAt + state.welcome.graceMillis) : silent
+  return isCut ? Math.min(silent, state.cutAt + state.cutMillis) : silent
 }
 
 /** When the next `tick` is due, on the clock of `Moment.now`. */

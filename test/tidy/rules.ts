@@ -96,6 +96,8 @@ const coreImports: Readonly<Record<string, ReadonlyArray<string>>> = {
   ports: ["domain"],
   observe: ["domain", "ports"],
   ...Object.fromEntries(stages.map((stage) => [stage, floor])),
+  // The wire contract is what the server's view of workers speaks.
+  worker: [...floor, "protocol"],
   engine: [...floor, ...stages],
   contract: [...floor, ...stages, "engine"],
   "": [...floor, ...stages, "engine", "contract"],

@@ -51,6 +51,7 @@ export const samples: ReadonlyArray<{ readonly from: Side; readonly message: Mes
       suspectMillis: 10_000,
       leaseMillis: 14_000,
       graceMillis: 1_000,
+      restartMillis: 4_000,
       frameBytesMax: 1_048_576,
       payloadBytesMax: 262_144,
       messagesPerSecondMax: 100,

@@ -33,6 +33,7 @@ import {
   type WorkerEffect,
   type WorkerEvent,
   type WorkerState,
+  leaseEndAt,
   workerWakeAt,
 } from "../../../core/protocol/WorkerState.ts"
 import { Choice } from "../../common/random.ts"
@@ -473,12 +474,21 @@ describe("server session > slots and time", () => {
     const state = server()
     stepServer(state, assigned("r1"), at(0))
     stepServer(state, { kind: "closed", connection: 1 }, at(500))
-    expect(serverWakeAt(state)).toBe(1_500)
-    expect(stepServer(state, { kind: "tick" }, at(1_499))).toEqual([])
-    expect(stepServer(state, { kind: "tick" }, at(1_500))).toMatchObject([
+    expect(serverWakeAt(state)).toBe(1_300)
+    expect(stepServer(state, { kind: "tick" }, at(1_299))).toEqual([])
+    expect(stepServer(state, { kind: "tick" }, at(1_300))).toMatchObject([
       { kind: "release", loss: true },
       { kind: "over" },
     ])
+  })
+
+  test("what was decided without the worker is settled once, whatever the worker says later", () => {
+    const state = server()
+    stepServer(state, assigned("r1"), at(0))
+    const outcome = { kind: "snoozed", delayMillis: 1_000 } as const
+    const decide = { kind: "decide", run: "r1", token: 1, outcome } as const
+    expect(stepServer(state, decide, at(1))).toMatchObject([{ kind: "outcome", run: "r1", outcome }])
+    expect(stepServer(state, decide, at(2))).toEqual([])
   })
 
   test("a worker without resume: at once", () => {
@@ -647,6 +657,21 @@ describe("worker session", () => {
     stepWorker(state, { kind: "opened", connection: 1 }, at(0))
     expect(codeOf(stepWorker(state, { kind: "tick" }, at(2 * helloMillis)))).toBe(4408)
     expect(kindsOf(stepWorker(state, { kind: "tick" }, at(3 * helloMillis)))).toEqual(["connect"])
+  })
+
+  test.each([
+    [1006, 1_100],
+    [1012, 4_100],
+  ])("after close code %i handlers go on until %i, and are told then", (code, end) => {
+    const again = makeWorker(worker().who, at(0))
+    stepWorker(again, { kind: "tick" }, at(0))
+    stepWorker(again, { kind: "opened", connection: 1 }, at(0))
+    stepWorker(again, told({ ...welcome, restartMillis: 4_000 }), at(0))
+    stepWorker(again, told(assignment), at(1))
+    stepWorker(again, { kind: "closed", connection: 1, code }, at(100))
+    expect(leaseEndAt(again)).toBe(end)
+    expect(kindsOf(stepWorker(again, { kind: "tick" }, at(end - 1)))).not.toContain("stop")
+    expect(kindsOf(stepWorker(again, { kind: "tick" }, at(end)))).toContain("stop")
   })
 
   test.each([4401, 4403, 4406, 4409, 1000])("close code %i ends it, and its handlers are told", (code) => {
