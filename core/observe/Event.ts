@@ -61,6 +61,25 @@ export type EngineEvent =
       readonly note: string | null
     }
   | { readonly kind: "leaseLost"; readonly node: string }
+  /**
+   * A worker came or went, or what it sent was refused. `worker` is its name, or the address of one that did not say it.
+   * `cut`: its connection is gone, it may come back; `over`: its session has ended, `reason` says how.
+   */
+  | {
+      readonly kind: "worker"
+      readonly worker: string
+      readonly what:
+        | "connected"
+        | "resumed"
+        | "alive"
+        | "suspect"
+        | "draining"
+        | "cut"
+        | "over"
+        | "denied"
+        | "refused"
+      readonly reason: string | null
+    }
   /** At the start, once each: what the storage, as it is set up, may lose; see `StoreCapabilities.cautions`. */
   | { readonly kind: "caution"; readonly text: string }
   /** A newer version has changed the store's tables: this engine takes and plans nothing more. Drain it, and upgrade. */
