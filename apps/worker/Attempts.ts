@@ -63,7 +63,6 @@ export class Attempts {
       timers: new Set(),
     }
     this.#all.set(keyOf(assign), each)
-    this.#options.tell({ kind: "started", ...each.view })
     each.running = this.#options.place.start(
       givenOf(assign, waitedMillis),
       () => this.#began(each),
@@ -100,6 +99,7 @@ export class Attempts {
 
   #began(each: Attempt): void {
     each.beganAt = monotonic()
+    this.#options.tell({ kind: "started", ...each.view })
     const { timeoutMillis } = each
     if (timeoutMillis === null || each.over) return
     this.#after(each, timeoutMillis, () => this.stop(each.view.run, each.view.token, "timeout"))
