@@ -38,6 +38,16 @@ export interface Flags {
   readonly "step-output"?: string
   readonly plan?: boolean
   readonly json?: boolean
+  readonly config?: string
+  readonly url?: string
+  readonly "token-file"?: string
+  readonly name?: string
+  readonly label?: ReadonlyArray<string>
+  readonly queue?: ReadonlyArray<string>
+  readonly concurrency?: string
+  readonly prefetch?: string
+  readonly handlers?: string
+  readonly "give-up"?: string
 }
 
 /** A command. */
