@@ -174,9 +174,11 @@ export const togetherContract: ReadonlyArray<Case> = [
       )
       const [first, second, ...adopted] = yield* together([...reclaims, ...adopts])
       const ours = adopted.flat()
-      yield* expectSame("each went one way", [...(first ?? []), ...(second ?? []), ...ours].sort(), [
-        ...taken.map(({ id }) => id),
-      ])
+      yield* expectSame(
+        "each went one way",
+        [...(first ?? []), ...(second ?? []), ...ours].sort(),
+        taken.map(({ id }) => id),
+      )
       for (const { id } of taken) {
         const isOurs = ours.includes(id)
         yield* expectFields(id, yield* stored(id), {
