@@ -53,6 +53,13 @@ export interface WorkersOptions {
   readonly broadcast?: boolean
 }
 
+/** Work that takes any input: the job says which it is. */
+interface Left<Output> {
+  readonly "~work": WorkersWork
+  /** Where nothing says what it is, the compiler finds `never`, of which everything would follow. */
+  readonly "~output"?: [Output] extends [never] ? unknown : Output
+}
+
 /** Options with an output. */
 type Kept<Kind> = { readonly output: Kind }
 
@@ -115,12 +122,12 @@ export function request(url: Address, options: RequestOptions = {}): Work<any> {
  * While there is none that fits and has room, its runs wait. What the handler returns is of the type that is named here, and
  * of a broadcast the list of what the workers returned. Checked when the config is loaded.
  */
-export function onWorkers<Output = void>(
+export function onWorkers<Output = unknown>(
   options?: WorkersOptions & { readonly broadcast?: false },
-): Omit<Work<Output>, "~input">
-export function onWorkers<Output = void>(
+): Left<Output>
+export function onWorkers<Output = unknown>(
   options: WorkersOptions & { readonly broadcast: true },
-): Omit<Work<ReadonlyArray<Output>>, "~input">
+): Left<ReadonlyArray<Output>>
 export function onWorkers(options: WorkersOptions = {}): Work<any> {
   return { "~work": { kind: "workers", options } }
 }

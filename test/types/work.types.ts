@@ -103,7 +103,7 @@ export default [sending]
 const encoded = job("encoded", { run: onWorkers<{ size: number }>({ where: "gpu > 1" }) })
 same<typeof encoded, Job<void, { size: number }>>(true)
 const anything = job("anything", { run: onWorkers() })
-same<typeof anything, Job<void, void>>(true)
+same<typeof anything, Job<void, unknown>>(true)
 const encodedDay = job("encoded.day", { input: Day, run: onWorkers<string>({ by: { hash: "day" } }) })
 same<typeof encodedDay, Job<{ readonly day: string }, string>>(true)
 const named = job<{ file: string }, number>("named", { run: onWorkers() })
