@@ -117,7 +117,7 @@ test("a request is signed, and has the run's id as its key", async () => {
 })
 
 test("a run goes to the worker that fits, and a broadcast to all of them", async () => {
-  expect(await run("workers.ts", "onWorkers")).toBe("a.mp4 on big\n[ 'big: 0 of 2', 'small: 1 of 2' ]\n")
+  expect(await run("workers.ts", "onWorkers")).toBe("a.mp4 on big\nbig: 0 of 2, small: 1 of 2\n")
 })
 
 test("a week passes in a test", async () => {
