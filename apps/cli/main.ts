@@ -17,6 +17,7 @@ import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
+import { workerCommands } from "./workers.ts"
 
 const version = "0.1.0"
 
@@ -34,6 +35,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...operateCommands,
   ...deadCommands,
   ...nodeCommands,
+  ...workerCommands,
   migrate,
   doctor,
   ...cronCommands,
