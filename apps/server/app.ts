@@ -76,7 +76,10 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
     const problem = problemOf(error, isRunField)
     if (problem !== undefined) return answer(c, problem)
     const { name, message } = errorInfo(error)
-    parts.onFault(`answer ${c.req.method} ${c.req.routePath} (request ${c.get("requestId")})`, `${name}: ${message}`)
+    parts.onFault(
+      `answer ${c.req.method} ${c.req.routePath} (request ${c.get("requestId")})`,
+      `${name}: ${message}`,
+    )
     return answer(c, faultProblem)
   })
   return app

@@ -30,9 +30,10 @@ export const bodyOf = <A>(schema: Schema.Codec<A, unknown>) => {
     const decoded = decode(parse(await textOf(c)))
     if (Result.isSuccess(decoded)) return decoded.success
     const { issues } = format(decoded.failure.issue)
-    const errors = issues
-      .slice(0, errorsMax)
-      .map(({ path = [], message }) => ({ pointer: pointer(path as ReadonlyArray<PropertyKey>), detail: message }))
+    const errors = issues.slice(0, errorsMax).map(({ path = [], message }) => ({
+      pointer: pointer(path as ReadonlyArray<PropertyKey>),
+      detail: message,
+    }))
     throw new Refused({
       status: 422,
       code: "invalidBody",

@@ -93,7 +93,11 @@ export const problemOf = (error: unknown, isField: (name: string) => boolean): P
     case "NotFound":
       return { status: 404, code: "notFound", title: "There is nothing of this id", detail: message }
     case "EngineStopped":
-      return later("notServing", "The server starts or stops", "Send to another server, or to this one in a while.")
+      return later(
+        "notServing",
+        "The server starts or stops",
+        "Send to another server, or to this one in a while.",
+      )
     case "Overloaded":
       return later("overloaded", "Too many requests wait to be stored", message)
     case "StoreError":

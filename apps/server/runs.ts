@@ -56,7 +56,7 @@ export const runRoutes = (project: Project, engine: () => RunningEngine): Hono<S
       job: name,
       field: "job",
       reason: "no job or flow of this name is defined",
-      next: `Correct the name. Known: ${knownNames(new Map([...project.jobs, ...project.flows]))}.`,
+      next: `Correct the name. Known: ${knownNames(new Map<string, unknown>([...project.jobs, ...project.flows]))}.`,
     })
   }
   return new Hono<ServerEnv>()

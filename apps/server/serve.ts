@@ -1,7 +1,10 @@
 // A server: an engine, the connections of its workers, and an HTTP API, on one port. The order of a start: the store, the
 // tokens, the port, the engine; so what is refused is refused before any run is touched. A stop goes the other way.
 import { serve as listen } from "../../adapters/transport-websocket/mod.ts"
-import { isLoopback, type ServeOptions as ListenOptions } from "../../adapters/transport-websocket/ServeOptions.ts"
+import {
+  isLoopback,
+  type ServeOptions as ListenOptions,
+} from "../../adapters/transport-websocket/ServeOptions.ts"
 import { InvalidInput, TransportError } from "../../core/domain/Errors.ts"
 import type { TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
@@ -195,8 +198,7 @@ const openDoor = (hostname: string): InvalidInput =>
 const notFree = (error: TransportError, hostname: string, port: number): Error => {
   const code = (error.cause as { readonly code?: unknown } | null)?.code
   if (code !== "EADDRINUSE" && code !== "EACCES") return error
-  const reason =
-    code === "EADDRINUSE" ? "another program has it" : "this user may not listen there"
+  const reason = code === "EADDRINUSE" ? "another program has it" : "this user may not listen there"
   return new InvalidInput({
     field: "port",
     reason: `cannot listen on ${hostname}:${port}: ${reason}`,
