@@ -31,6 +31,8 @@ export interface Dispatcher {
   readonly cancel: (ids: ReadonlyArray<string>) => void
   /** Steps may have been called off: asks now which carried runs are still ours. */
   readonly checkCarried: () => void
+  /** Whether this attempt is carried. */
+  readonly carries: (run: Run) => boolean
   /** Whether a step of this run is carried, and still ours. */
   readonly carriesStepOf: (id: string) => boolean
   /** Tells all handlers to stop; with `drain` their runs are handed back unfinished. */
@@ -248,6 +250,7 @@ export const makeDispatcher = (
         checkCarried()
       },
       checkCarried,
+      carries: ({ id, token }) => carried.get(id)?.run.token === token,
       carriesStepOf: (id) => [...carried.values()].some(({ run, told }) => run.parentId === id && !told),
       stopAll: (reason) => {
         if (reason === "leaseLost") sure.openUnsafe()

@@ -32,6 +32,7 @@ export const makeAdopt: Effect.Effect<
 > = Effect.gen(function* () {
   const store = yield* RunStore
   return Effect.fnUntraced(function* (node, inHand, mayHave) {
+    if (inHand.length === 0) return { verdicts: [], runs: [] }
     const rows = new Map<string, Run>()
     for (const some of chunks(inHand.map(({ run }) => run)))
       for (const row of yield* store.get(some)) rows.set(row.id, row)
@@ -41,7 +42,8 @@ export const makeAdopt: Effect.Effect<
       return isIt && mayHave(row) ? [{ each, row }] : []
     })
     const kept = new Set<string>()
-    for (const { each, row } of known) if (each.state === "ended" && row.state !== "running") kept.add(each.run)
+    for (const { each, row } of known)
+      if (each.state === "ended" && row.state !== "running") kept.add(each.run)
     const begun = known.filter(({ each, row }) => each.state !== "waiting" && row.state === "running")
     for (const some of chunks(begun)) {
       const held = yield* store.adopt(

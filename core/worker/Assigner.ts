@@ -15,7 +15,7 @@ import { canRun } from "../protocol/ServerState.ts"
 import type { Assign } from "../protocol/Message.ts"
 import { broadcastOf, shardOf } from "./Broadcast.ts"
 import { groupsOf } from "./Offers.ts"
-import { type Candidate, Chooser, type CompiledPlacement, fits, labelsOf } from "./Placement.ts"
+import { Chooser, type CompiledPlacement, fits } from "./Placement.ts"
 import type { Seat } from "./Seat.ts"
 
 /** What claimed runs may read beside their input. */
@@ -64,7 +64,7 @@ interface Claimed {
 interface Group {
   readonly jobs: ReadonlyArray<string>
   readonly queues: ReadonlyArray<string>
-  readonly members: ReadonlyArray<{ readonly seat: Seat; readonly labels: Candidate["labels"] }>
+  readonly members: ReadonlyArray<Seat>
 }
 
 // Runs in one claim; parts of broadcasts that wait here for their worker.
@@ -89,34 +89,34 @@ export const makeAssigner = (
     // A claim that failed may have been done: then the store knows runs of ours that we do not.
     let sure = true
 
-    const mayRun = (seat: Seat, labels: Candidate["labels"], job: Job): boolean => {
+    const mayRun = (seat: Seat, job: Job): boolean => {
       if (!canRun(seat.state, job.name)) return false
       // Its handler here says at once which steps do the work.
       if (job.expands === true && options.ownJobs.has(job.name)) return false
       if (job.expands === true && !seat.state.capabilities.includes("flows")) return false
       const placement = placements.get(job.name)
-      return placement === undefined || fits(placement, { labels })
+      return placement === undefined || fits(placement, seat)
     }
     const join = (): ReadonlyArray<Group> => {
-      const members = new Map<string, Group["members"][number]>()
-      for (const seat of options.seats()) members.set(seat.name, { seat, labels: labelsOf(seat.view()) })
-      const offers = [...members.values()].map(({ seat, labels }) => ({
+      const seats = new Map<string, Seat>()
+      for (const seat of options.seats()) seats.set(seat.name, seat)
+      const offers = [...seats.values()].map((seat) => ({
         name: seat.name,
         jobs: [...seat.state.jobs].filter((name) => {
           const job = book.jobs.get(name)
-          return job !== undefined && mayRun(seat, labels, job)
+          return job !== undefined && mayRun(seat, job)
         }),
         queues: seat.hello.queues ?? seat.grant.queues ?? allQueues,
       }))
       return groupsOf(offers).map(({ jobs, queues, workers }) => ({
         jobs,
         queues,
-        members: workers.flatMap((name) => members.get(name) ?? []),
+        members: workers.flatMap((name) => seats.get(name) ?? []),
       }))
     }
     const roomIn = ({ members }: Group): number => {
       let room = 0
-      for (const { seat } of members) room += seat.room
+      for (const seat of members) room += seat.room
       return room
     }
 
@@ -126,14 +126,14 @@ export const makeAssigner = (
     }
     /** Chooses for each, and tells the candidates apart by what they are given on the way. */
     const place = (group: Group, claimed: ReadonlyArray<Claimed>): void => {
-      const candidates = group.members.map(({ seat, labels }) => ({
+      const candidates = group.members.map((seat) => ({
         name: seat.name,
-        labels,
+        labels: seat.labels,
         slots: seat.state.slots,
         inHand: seat.state.held.size,
         free: seat.room,
       }))
-      const byName = new Map(group.members.map(({ seat }, index) => [seat.name, { seat, index }]))
+      const byName = new Map(group.members.map((seat, index) => [seat.name, { seat, index }]))
       for (const each of claimed) {
         const placement = placements.get(each.run.job)
         const shard = placement?.broadcast === true ? shardOf(each.run) : null
@@ -165,17 +165,17 @@ export const makeAssigner = (
     /** One part for each worker that fits and is there. */
     const spread = (group: Group, run: Run): void => {
       const job = book.jobs.get(run.job)
-      const there = group.members.filter(({ seat: { state } }) => state.phase === "open" && !state.draining)
+      const there = group.members.filter(({ state }) => state.phase === "open" && !state.draining)
       if (job === undefined || there.length === 0) return options.settle(run, { kind: "released" })
-      const names = there.map(({ seat }) => seat.name).sort()
+      const names = there.map(({ name }) => name).sort()
       options.settle(run, broadcastOf(run, job, names))
     }
     /** What waited for its worker: that has room now, or is gone, and then anybody will do. */
     const unpark = (group: Group): void => {
       const ready = [...parked.values()].filter(({ run, worker }) => {
         if (!group.jobs.includes(run.job) || !group.queues.includes(run.queue)) return false
-        const member = group.members.find(({ seat }) => seat.name === worker)
-        return member === undefined ? roomIn(group) > 0 : member.seat.room > 0
+        const seat = group.members.find(({ name }) => name === worker)
+        return (seat?.room ?? roomIn(group)) > 0
       })
       for (const each of ready) parked.delete(each.run.id)
       if (ready.length > 0) place(group, ready)

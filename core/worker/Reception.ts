@@ -22,17 +22,22 @@ export interface ReceptionOptions {
   readonly seatOf: (worker: string) => Seat | undefined
   /** Whether new sessions are still begun. */
   readonly isOpen: () => boolean
-  /** Gives a checked worker a new seat; `previous` has its name, and is left by then. Called under the name's lock. */
+  /**
+   * Gives a checked worker a new seat in place of `previous`, one at a time for each name. `onSeat` is called before
+   * anything is sent.
+   */
   readonly open: (asked: {
     readonly connection: Incoming
     readonly hello: Hello
     readonly grant: Grant
     readonly previous: Seat | undefined
-    /** Whether the connection is gone meanwhile. */
-    readonly isGone: () => boolean
+    readonly onSeat: (seat: Seat) => void
   }) => Effect.Effect<Seat, StoreError>
   readonly onResumed: (seat: Seat) => void
-  readonly onDenied: (asked: { readonly worker: string | null; readonly address: string }, reason: string) => void
+  readonly onDenied: (
+    asked: { readonly worker: string | null; readonly address: string },
+    reason: string,
+  ) => void
   readonly fork: (effect: Effect.Effect<void>) => void
 }
 
@@ -82,7 +87,6 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
       seat = given
       number = as
       if (phase !== "gone") phase = "seated"
-      else given.closed(as)
     }
 
     const check = Effect.fnUntraced(function* (hello: Hello) {
@@ -111,19 +115,28 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
         const as = admit(hello, state)
         if (as === "outdated")
           return Effect.sync(() =>
-            refuse({ kind: "close", code: outdated.code, reason: outdated.reason, error: null }, hello.worker),
+            refuse(
+              { kind: "close", code: outdated.code, reason: outdated.reason, error: null },
+              hello.worker,
+            ),
           )
         if (as === "resume" && known !== undefined && known.grant.id === grant.id)
           return Effect.sync(() => {
-            const next = known.nextConnection
+            seated(known, known.nextConnection)
             known.resume(connection, hello)
             options.onResumed(known)
-            seated(known, next)
           })
         return Effect.matchEffect(
-          options.open({ connection, hello, grant, previous: known, isGone: () => phase === "gone" }),
+          options.open({
+            connection,
+            hello,
+            grant,
+            previous: known,
+            onSeat: (opened) => seated(opened, opened.state.connection),
+          }),
           {
-            onSuccess: (opened) => Effect.sync(() => seated(opened, opened.state.connection)),
+            // The connection went while the store was asked: the worker may come back for its seat.
+            onSuccess: (opened) => Effect.sync(() => (phase === "gone" ? opened.closed(number) : undefined)),
             onFailure: (error) =>
               Effect.sync(() => denied(deny("tryLater", `the store does not answer: ${error.message}`))),
           },
@@ -141,7 +154,10 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
         if (first.kind === "close") return refuse(first, null)
         phase = "checking"
         takeBack()
-        options.fork(check(first.hello))
+        const failed = Effect.sync(() =>
+          refuse(deny("server", "the check failed") as Denied, first.hello.worker),
+        )
+        options.fork(Effect.catchCause(check(first.hello), () => failed))
       },
       onDrain: () => seat?.drained(number),
       onClose: () => {

@@ -14,6 +14,7 @@ import {
   type ServerState,
   serverWakeAt,
 } from "../protocol/ServerState.ts"
+import { labelsOf } from "./Placement.ts"
 import type { Grant } from "./WorkersConfig.ts"
 import type { WorkerStatus, WorkerView } from "./WorkerView.ts"
 
@@ -41,6 +42,8 @@ export class Seat {
   readonly #connections = new Map<number, Incoming>()
   readonly #connectedAt: number
   hello: Hello
+  /** What placement rules ask for; made once for each hello. */
+  labels: ReturnType<typeof labelsOf>
   /** What its last heartbeat said. */
   #load: number | null = null
   #heardAt: number
@@ -59,6 +62,7 @@ export class Seat {
     this.#connections.set(state.connection, connection)
     this.#connectedAt = options.moment().at
     this.#heardAt = this.#connectedAt
+    this.labels = labelsOf(this.view())
   }
 
   /** Something happens to the session. */
@@ -81,6 +85,7 @@ export class Seat {
     const number = this.nextConnection
     this.#connections.set(number, connection)
     this.hello = hello
+    this.labels = labelsOf(this.view())
     this.#slow = false
     this.#heardAt = this.#options.moment().at
     this.step({ kind: "resume", connection: number, hello })
