@@ -171,6 +171,8 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
         "-",
         `${event.scheduleId}: ${event.count} skipped (${event.reason}), for ${timeOf(event.at)}`,
       )
+    case "worker":
+      return printWorker(event)
     case "leaseLost":
       return line("red", "!", `This node lost its lease; its runs were stopped and start again elsewhere`)
     case "clockBack":
@@ -198,6 +200,24 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
     case "trouble":
       return line("red", "!", `Cannot ${event.doing}: ${plain(event.error, 500)}`)
   }
+}
+
+const workerNews = {
+  connected: ["green", "+", "is connected"],
+  resumed: ["green", "+", "is back, and goes on"],
+  alive: ["green", "+", "answers again"],
+  suspect: ["yellow", "!", "is silent"],
+  draining: ["yellow", "-", "drains"],
+  cut: ["yellow", "!", "lost its connection; it may come back"],
+  over: ["yellow", "-", "is gone"],
+  denied: ["yellow", "!", "was not let in"],
+  refused: ["red", "!", "sent what the protocol does not allow"],
+} as const
+
+const printWorker = ({ worker, what, reason }: Extract<EngineEvent, { kind: "worker" }>): void => {
+  const [colour, mark, news] = workerNews[what]
+  const why = reason === null ? "" : `: ${plain(reason)}`
+  line(colour, mark, `Worker ${paint("bold", plain(worker, 128))} ${news}${why}`)
 }
 
 const printExpanded = ({ run, steps }: Extract<EngineEvent, { kind: "expanded" }>, isList: boolean): void => {

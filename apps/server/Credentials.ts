@@ -87,7 +87,7 @@ export const listTokens = async (store: TokenStore): Promise<ReadonlyArray<Token
     .map(({ id, name, scope, createdAt, expiresAt }): TokenView => {
       const queues = queuesOf(scope)
       const state = queues === undefined ? "broken" : isExpired(expiresAt, now) ? "expired" : "valid"
-      return { id, name, queues: queues ?? [], createdAt, expiresAt, state }
+      return { id, name, queues: queues === undefined ? [] : queues, createdAt, expiresAt, state }
     })
     .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
 }

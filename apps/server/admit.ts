@@ -10,6 +10,9 @@ const tokenReason = "a token is needed, and this one is missing, unknown, expire
 const laterReason = "too many refused connections from this address"
 const storeReason = "tokens cannot be checked now"
 
+/** Reasons of refusals that are told as `denied` here: the engine's own events about them say less. */
+export const ownReasons: ReadonlySet<string | null> = new Set([tokenReason, laterReason, storeReason])
+
 const denied = (close: "token" | "tryLater" | "server", reason: string): Admission => ({
   kind: "denied",
   close,

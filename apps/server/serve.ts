@@ -15,7 +15,7 @@ import { stopped } from "../../core/run/Enqueue.ts"
 import type { Desk, WorkersConfig } from "../../core/worker/WorkersConfig.ts"
 import { checkConfig, type Config, type Project } from "../sdk/config.ts"
 import { type RunningEngine, startProject } from "../sdk/engine.ts"
-import { makeAdmit } from "./admit.ts"
+import { makeAdmit, ownReasons } from "./admit.ts"
 import { makeApp } from "./app.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
@@ -123,7 +123,8 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
       ...(options.guard === undefined ? {} : { guard: options.guard }),
       onEvent: (event) => {
         if (event.kind === "outdated") live.draining = true
-        tell(event)
+        const isTold = event.kind === "worker" && event.what === "denied" && ownReasons.has(event.reason)
+        if (!isTold) tell(event)
       },
       workers: { ...workers, admit: makeAdmit(book, denials) },
     })
@@ -134,7 +135,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
   }
   const { engine, desk } = { engine: live.engine, desk: live.engine.workers }
   if (desk !== null) live.desk = desk
-  // As long as no token is asked for there is none that could be revoked, and workers are there without one.
+  // Workers that came before the first token end with it; until then there is none that could be revoked.
   book.watch((valid) => book.isRequired() && desk?.keepOnly(valid))
 
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {

@@ -153,7 +153,9 @@ describe("POST /v1/runs", () => {
 
 describe("POST /v1/runs > what is refused changes nothing", () => {
   const deep = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`
-  const refused: ReadonlyArray<readonly [string, unknown, number, string, ReadonlyArray<string>?]> = [
+  const refused: ReadonlyArray<
+    readonly [string, unknown, number, string, ReadonlyArray<string> | undefined]
+  > = [
     ["no job", {}, 422, "invalidBody", ["/job"]],
     ["an unknown field", { job: "echo", retries: 3 }, 422, "invalidBody", ["/retries"]],
     ["a list", [], 422, "invalidBody", [""]],
@@ -185,7 +187,7 @@ describe("POST /v1/runs > what is refused changes nothing", () => {
     ["nothing", "", 400, "badJson", [""]],
     ["an input that nests too deep", `{"job":"echo","input":${deep(1_001)}}`, 400, "badJson", [""]],
     ["100,000 levels", `{"job":"echo","input":${deep(100_000)}}`, 400, "badJson", [""]],
-    ["more than 1 MiB", { job: "echo", input: "x".repeat(2 * bodyBytesMax) }, 413, "tooLarge"],
+    ["more than 1 MiB", { job: "echo", input: "x".repeat(2 * bodyBytesMax) }, 413, "tooLarge", undefined],
   ]
   test.each(refused)("%s", async (_, body, status, code, pointers) => {
     const before = await total()
@@ -234,7 +236,7 @@ describe("POST /v1/runs > what is refused changes nothing", () => {
     "application/json; charset=utf-16",
     "application/jsonp",
     "",
-  ])("a body of the type %o, as a form of a web page may send it", async (type) => {
+  ])("a body of the type %j, as a form of a web page may send it", async (type) => {
     await expectProblem(post({ job: "echo" }, { "content-type": type }), 415, "notJson")
   })
 })

@@ -50,7 +50,7 @@ describe("the text", () => {
     `uhrw_0123456789abcdef_${"a".repeat(43)}\n`,
     `uhrw_0123456789abcdef_${"é".repeat(43)}`,
     "x".repeat(1_000_000),
-  ])("%j is none", (text) => expect(parseToken(text)).toBeNull())
+  ])("text %# of those that are none", (text) => expect(parseToken(text)).toBeNull())
 
   test("a hash is of one secret only", () => {
     const { secret } = makeToken()
@@ -76,6 +76,7 @@ describe("the rows", () => {
 
   test("one that has expired is listed as such; one whose scope cannot be read allows nothing", async () => {
     await createToken(store, { name: "short", expires: "1s" })
+    clock += 1
     const row = { kind: "worker", hash: hashOf("x"), expiresAt: null } as const
     await store.putCredential({ ...row, id: "b", name: "odd", scope: "[]" })
     await store.putCredential({ ...row, id: "c", name: "key", kind: "api", scope: "{}" })
@@ -96,7 +97,7 @@ describe("the rows", () => {
     [{ name: "a", queues: ["x".repeat(129)] }, "queues"],
     [{ name: "a", expires: 999 }, "expires"],
     [{ name: "a", expires: "soon" as never }, "expires"],
-  ] as const)("%o is refused by its field, and stored is nothing", async (options, field) => {
+  ] as const)("options %# are refused by their field, and stored is nothing", async (options, field) => {
     await expect(createToken(store, options)).rejects.toMatchObject({ _tag: "InvalidInput", field })
     expect(await store.credentials()).toEqual([])
   })
