@@ -99,7 +99,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
   const app = makeApp({
     project: store.project,
     engine: engineOf,
-    workers: () => live.desk?.list() ?? [],
+    reports: store.reports,
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     hosts: new Set(hosts.map((host) => host.toLowerCase())),
     origins: new Set(origins),
