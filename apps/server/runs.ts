@@ -101,7 +101,13 @@ const checkSame = (run: Run, job: string, input: unknown): void => {
 }
 
 /** A run as it is answered: its payloads as JSON, its instants in epoch milliseconds. */
-export const runView = ({ input, output, delayMillis: _, startAcknowledged: __, ...run }: Run) => ({
+export const runView = ({
+  input,
+  output,
+  delayMillis: _delay,
+  startAcknowledged: _started,
+  ...run
+}: Run) => ({
   ...run,
   input: decodePayload(input) ?? null,
   output: decodePayload(output) ?? null,
