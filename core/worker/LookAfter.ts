@@ -25,7 +25,7 @@ export interface LookAfter {
 // Rows in one call, the least time between two reports, and after how long a report is repeated.
 const chunkMax = 1000
 const reportEveryMillis = 1000
-const repeatMillis = 30_000
+const repeatMillis = 5_000
 
 /** Starts it; it stops with the scope. */
 export const makeLookAfter = (options: {
