@@ -41,7 +41,7 @@ export const launchCommand =
     const [program = "", ...args] = words
     const child = spawn(program, args, {
       ...(cwd === undefined ? {} : { cwd }),
-      env: { ...process.env, ...env },
+      env: { ...process.env, NO_COLOR: "1", ...env },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     })

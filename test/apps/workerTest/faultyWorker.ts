@@ -246,8 +246,7 @@ class Worker {
       if (job === "kit.log") return void this.#late.push(JSON.stringify(message))
     }
     this.#write(message)
-    if (message.type === "result")
-      for (const late of this.#late.splice(0)) this.#connection?.send(late)
+    if (message.type === "result") for (const late of this.#late.splice(0)) this.#connection?.send(late)
   }
 
   readonly #jobs = new Map<string, string>()

@@ -94,8 +94,7 @@ WORKERS_ONLY = {"hello", "progress", "log", "result", "failure", "bye"}
 WHOLE, TEXT, NONE = int, str, type(None)
 SERVERS = {  # What each message of the server must have.
     "welcome": {"session": TEXT, "heartbeatMillis": WHOLE, "suspectMillis": WHOLE, "leaseMillis": WHOLE,
-                "graceMillis": WHOLE, "frameBytesMax": WHOLE, "payloadBytesMax": WHOLE,
-                "messagesPerSecondMax": WHOLE, "inHand": list},
+                "graceMillis": WHOLE, "frameBytesMax": WHOLE, "payloadBytesMax": WHOLE, "inHand": list},
     "assign": {"run": TEXT, "attempt": WHOLE, "token": WHOLE, "job": TEXT, "input": (TEXT, NONE),
                "timeoutMillis": (WHOLE, NONE)},
     "cancel": {"run": TEXT, "attempt": WHOLE, "token": WHOLE, "reason": TEXT}, "error": {"code": TEXT, "message": TEXT},
@@ -117,7 +116,7 @@ class Worker:
         self.let_go = False                     # its runs may be another's by now
         self.drain_end, self.leaving, self.said_bye = float("inf"), False, False
         self.opened_at = self.heard_at = self.cut_at = self.proven_at = self.beat_at = self.log_at = 0
-        self.cut_millis, self.beats, self.allowance, self.exit_code = 0, {}, 10, None
+        self.cut_millis, self.beats, self.exit_code = 0, {}, None
         self.events, (self.bell, self.ear) = queue.Queue(), socket.socketpair()
 
     def post(self, *event):
@@ -333,7 +332,7 @@ class Worker:
 
     def finish(self, attempt, type, **fields):
         """It has ended: that is told until it is acknowledged (rule 4)."""
-        self.flush(attempt, final=True)
+        self.flush(attempt)
         attempt.state, attempt.ended, attempt.again_wait = "ended", (type, fields), 0
         if self.phase == "open":
             self.send_ended(attempt)
@@ -355,18 +354,14 @@ class Worker:
                 self.strays.add(attempt.id)
                 self.stop(attempt, "leaseLost")
 
-    def flush(self, attempt, final=False):
-        """Sends what the handler wrote: a hundred lines, at the end all, as far as the server's limit has room."""
-        while attempt.lines and self.phase == "open" and self.allowance >= 1:
+    def flush(self, attempt):
+        """Sends what the handler wrote, a hundred lines at a time."""
+        while attempt.lines and self.phase == "open":
             lines = [attempt.lines.popleft() for _ in range(min(100, len(attempt.lines)))]
             dropped, attempt.dropped_said = attempt.dropped - attempt.dropped_said, attempt.dropped
-            self.allowance -= 1
             self.send("log", **attempt.key, lines=lines, dropped=dropped)
-            if not final:
-                break
-        if attempt.latest and self.phase == "open" and self.allowance >= 1:
+        if attempt.latest and self.phase == "open":
             latest, attempt.latest = attempt.latest, None
-            self.allowance -= 1
             self.send("progress", **attempt.key, **latest)
 
     def start_drain(self, grace_millis):
@@ -406,9 +401,8 @@ class Worker:
                 self.finish(attempt, "result", outcome={"kind": "released"})
             if now >= attempt.again_at and attempt.state == "ended" and self.phase == "open":
                 self.send_ended(attempt)
-        if now >= self.log_at:  # Lines and progress take half of the messages that the server allows.
-            self.log_at, most = now + 0.1, self.welcome["messagesPerSecondMax"] if self.welcome else 0
-            self.allowance = min(most, self.allowance + most / 20)
+        if now >= self.log_at:
+            self.log_at = now + max(0.25, self.slots / 25)
         if self.leaving and now >= self.drain_end + 5:
             self.exit_code = 0
         elif self.phase == "off" and now >= self.connect_at:
