@@ -34,7 +34,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(14)
+  expect(blocks).toHaveLength(15)
 })
 
 test("the commands that it shows are commands", async () => {
@@ -77,7 +77,7 @@ test("a run is a part of a transaction on a file", async () => {
 
 test("a worker takes a run of a server, carries it out, and drains on a signal", async () => {
   const server = await scriptedServer()
-  const file = write("worker.ts", blocks.find((block) => block.includes("uhrwerk/worker")) ?? "")
+  const file = write("worker.ts", blocks.find((block) => block.includes("ctx.progress(50")) ?? "")
   const args = process.versions["deno"] === undefined ? [file] : ["run", "-A", file]
   const { NO_COLOR: _, ...env } = process.env
   const child = spawn(process.execPath, args, { cwd: root, env: { ...env, UHRWERK_URL: server.url } })
@@ -142,6 +142,10 @@ test("a program in another language gets its input and gives its output", async 
 
 test("a request is signed, and has the run's id as its key", async () => {
   expect(await run("request.ts", 'sign: "partner"')).toContain("accepted: true")
+})
+
+test("a run goes to the worker that fits, and a broadcast to all of them", async () => {
+  expect(await run("workers.ts", "onWorkers")).toBe("a.mp4 on big\nbig: 0 of 2, small: 1 of 2\n")
 })
 
 test("a week passes in a test", async () => {

@@ -38,12 +38,16 @@ export interface Flags {
   readonly "step-output"?: string
   readonly plan?: boolean
   readonly json?: boolean
+  readonly port?: string
+  readonly host?: string
+  readonly "no-workers"?: boolean
+  readonly name?: string
+  readonly queue?: ReadonlyArray<string>
+  readonly expires?: string
   readonly config?: string
   readonly url?: string
   readonly "token-file"?: string
-  readonly name?: string
   readonly label?: ReadonlyArray<string>
-  readonly queue?: ReadonlyArray<string>
   readonly concurrency?: string
   readonly prefetch?: string
   readonly handlers?: string

@@ -7,6 +7,7 @@ import { resolve } from "node:path"
 import * as Result from "effect/Result"
 import { InvalidInput } from "../../core/domain/Errors.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { engineDefaults } from "../../core/engine/EngineConfig.ts"
 import { Problem } from "../../core/protocol/Field.ts"
 import { slotsMax } from "../../core/protocol/Limits.ts"
 import { kinds } from "../../core/protocol/Message.ts"
@@ -95,7 +96,7 @@ export interface WorkerSetting {
 export const checkOptions = async (options: WorkerOptions): Promise<WorkerSetting> => {
   const handlers = checkHandlers(options)
   const { project, offered, file } = await projectOf(options)
-  const slots = count("concurrency", options.concurrency ?? project.slots, 1)
+  const slots = count("concurrency", options.concurrency ?? (project.slots || engineDefaults.slots), 1)
   const setting = {
     url: checkUrl(options.url),
     token: checkToken(options.token),
