@@ -17,6 +17,7 @@ import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
+import { workerTest } from "./workerTest.ts"
 
 const version = "0.1.0"
 
@@ -37,6 +38,7 @@ const commands: Readonly<Record<string, Command>> = {
   migrate,
   doctor,
   ...cronCommands,
+  "worker-test": workerTest,
 }
 
 const options = {
@@ -71,6 +73,10 @@ const options = {
   "step-output": { type: "string" },
   plan: { type: "boolean" },
   json: { type: "boolean" },
+  cmd: { type: "string" },
+  only: { type: "string" },
+  case: { type: "string" },
+  verbose: { type: "boolean" },
 } as const
 
 // What a command does stands below a usage that is longer.
