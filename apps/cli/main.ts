@@ -5,7 +5,7 @@ import { parseArgs } from "node:util"
 import { calendarCommands } from "./calendars.ts"
 import { cronCommands } from "./cron.ts"
 import { deadCommands } from "./dead.ts"
-import { dev, serve } from "./dev.ts"
+import { dev } from "./dev.ts"
 import { doctor } from "./doctor.ts"
 import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
@@ -18,6 +18,9 @@ import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
 import { workerTest } from "./workerTest.ts"
+import { workerCommands } from "./workers.ts"
+import { serve } from "./serve.ts"
+import { tokenCommands } from "./tokens.ts"
 
 const version = "0.1.0"
 
@@ -35,6 +38,8 @@ const commands: Readonly<Record<string, Command>> = {
   ...operateCommands,
   ...deadCommands,
   ...nodeCommands,
+  ...workerCommands,
+  ...tokenCommands,
   migrate,
   doctor,
   ...cronCommands,
@@ -77,6 +82,12 @@ const options = {
   only: { type: "string" },
   case: { type: "string" },
   verbose: { type: "boolean" },
+  port: { type: "string" },
+  host: { type: "string" },
+  "no-workers": { type: "boolean" },
+  name: { type: "string" },
+  queue: { type: "string", multiple: true },
+  expires: { type: "string" },
 } as const
 
 // What a command does stands below a usage that is longer.

@@ -42,6 +42,12 @@ export interface Flags {
   readonly only?: string
   readonly case?: string
   readonly verbose?: boolean
+  readonly port?: string
+  readonly host?: string
+  readonly "no-workers"?: boolean
+  readonly name?: string
+  readonly queue?: ReadonlyArray<string>
+  readonly expires?: string
 }
 
 /** A command. */

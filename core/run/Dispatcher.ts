@@ -6,15 +6,15 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { StoreError } from "../domain/Errors.ts"
-import type { Expansion } from "../domain/Flow.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { Outcome, Settled } from "../domain/Outcome.ts"
-import { isFinal, type Run, type RunState } from "../domain/Run.ts"
+import type { Run } from "../domain/Run.ts"
 import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Executor, type StopReason } from "../ports/Executor.ts"
 import { type FlowStore, RunStore } from "../ports/Store.ts"
 import type { Timers } from "../ports/Timers.ts"
+import type { Aftermath } from "./Aftermath.ts"
 import { type Carried, CarriedRuns } from "./CarriedRuns.ts"
 import type { FlowWatch } from "./FlowWatch.ts"
 import { makeHeldBy } from "./Held.ts"
@@ -31,6 +31,8 @@ export interface Dispatcher {
   readonly cancel: (ids: ReadonlyArray<string>) => void
   /** Steps may have been called off: asks now which carried runs are still ours. */
   readonly checkCarried: () => void
+  /** Whether this attempt is carried. */
+  readonly carries: (run: Run) => boolean
   /** Whether a step of this run is carried, and still ours. */
   readonly carriesStepOf: (id: string) => boolean
   /** Tells all handlers to stop; with `drain` their runs are handed back unfinished. */
@@ -46,7 +48,7 @@ export interface Dispatcher {
 /** What the dispatcher is given. */
 export interface DispatcherOptions {
   readonly book: JobBook
-  /** How many runs at once, at least 1. */
+  /** How many runs at once; 0: only those of flows, whose steps others carry out. */
   readonly slots: number
   /** How long to wait without a hint before looking again, in milliseconds. */
   readonly pollMillis: number
@@ -57,8 +59,9 @@ export interface DispatcherOptions {
   readonly flows: FlowWatch
   readonly timers: Timers
   readonly events: Events
-  /** A run waits again, until this instant. */
-  readonly onDue: (dueAt: number) => void
+  readonly aftermath: Aftermath
+  /** Whether a run that the node holds is one of those that workers carry for it. */
+  readonly isWorkers: (run: Run) => boolean
   readonly onTrouble: (doing: string, error: StoreError) => void
 }
 
@@ -67,6 +70,8 @@ const cancelGraceMillis = 5000
 // Runs in one claim, and how long starting them may hold the event loop before others get a turn.
 const claimMax = 200
 const turnMillis = 4
+// Flows that a node without slots expands at once.
+const expandSlots = 4
 
 /** Starts the dispatcher, which stops with the scope. */
 export const makeDispatcher = (
@@ -84,8 +89,11 @@ export const makeDispatcher = (
     const wanted = Latch.makeUnsafe(true)
     const empty = Latch.makeUnsafe(true)
     const unsure = Latch.makeUnsafe(false)
-    const jobs = [...executor.jobs].filter((name) => options.book.jobs.has(name))
-    const expanding = jobs.filter((name) => options.book.jobs.get(name)?.expands === true)
+    const known = [...executor.jobs].filter((name) => options.book.jobs.has(name))
+    const expanding = known.filter((name) => options.book.jobs.get(name)?.expands === true)
+    // To say which steps do the work takes no slot's time: a node without slots does that for its workers.
+    const jobs = options.slots === 0 ? expanding : known
+    const slots = options.slots || expandSlots
     let queues = [...new Set(jobs.map((name) => options.book.jobs.get(name)?.queue ?? "default"))]
     let closed = false
     // While a claim is under way the node may hold runs that it does not know yet.
@@ -135,36 +143,8 @@ export const makeDispatcher = (
     }
 
     const settledAs = (each: Carried, outcome: Outcome, settled: Settled, durationMillis: number): void => {
-      const { run } = each
       forget(each)
-      // The end of a step may be the end of its flow run; a stale one may come of that end.
-      if (run.parentId !== null && (settled.state === null || isFinal(settled.state)))
-        flows.look([run.parentId])
-      if (settled.result === "stale" || settled.state === null) {
-        events.publish({ kind: "stale", run })
-        return
-      }
-      if (outcome.kind === "expanded") return expandedAs(run, outcome.expansion, settled.state)
-      const waits = settled.state === "retrying" || settled.state === "scheduled"
-      if (waits && settled.dueAt !== null) options.onDue(settled.dueAt)
-      events.publish({
-        kind: "ended",
-        run,
-        state: settled.state,
-        durationMillis,
-        error: outcome.kind === "failed" ? outcome.error : null,
-        output: outcome.kind === "succeeded" ? outcome.output : null,
-        dueAt: waits ? settled.dueAt : null,
-      })
-    }
-
-    const expandedAs = (run: Run, expansion: Expansion, state: RunState): void => {
-      const isFlow = expansion.kind === "flow"
-      const steps = isFlow ? expansion.definition.steps : expansion.items
-      events.publish({ kind: "expanded", run, steps: steps.length })
-      flows.expanded(run, isFlow ? expansion.definition.timeoutMillis : null)
-      // No step to wait for: it has ended with the same write.
-      if (state !== "blocked") flows.look([run.id])
+      options.aftermath(each.run, outcome, settled, durationMillis)
     }
 
     const forget = (each: Carried): void => {
@@ -192,14 +172,15 @@ export const makeDispatcher = (
 
     /** Claims and starts once; answers whether there may be more. */
     const claimOnce = Effect.gen(function* () {
-      const free = Math.min(options.slots - carried.running, 2 * options.slots - carried.size, claimMax)
+      const free = Math.min(slots - carried.running, 2 * slots - carried.size, claimMax)
       if ((closed && sure.isOpen()) || free <= 0 || !options.holdsLease()) return false
       claiming = true
       empty.closeUnsafe()
       const node = options.node()
       if (!sure.isOpen()) {
         // An earlier attempt of one of them may be here still, while its outcome is on its way.
-        const isNew = ({ id, token }: Run): boolean => carried.get(id)?.run.token !== token
+        const isNew = (run: Run): boolean =>
+          carried.get(run.id)?.run.token !== run.token && !options.isWorkers(run)
         yield* startAll((yield* heldBy(node)).filter(isNew))
         sure.openUnsafe()
         return true
@@ -274,6 +255,7 @@ export const makeDispatcher = (
         checkCarried()
       },
       checkCarried,
+      carries: ({ id, token }) => carried.get(id)?.run.token === token,
       carriesStepOf: (id) => [...carried.values()].some(({ run, told }) => run.parentId === id && !told),
       stopAll: (reason) => {
         if (reason === "leaseLost") sure.openUnsafe()

@@ -1,12 +1,14 @@
 // The general way of a store, over the tables of the template: answering later, one transaction after the other, as
 // those of a database with a network before it do; and for one engine at a time.
-import { describe, test } from "vitest"
+import { describe, expect, test } from "vitest"
+import { memoryDriver } from "../../../adapters/store-memory/mod.ts"
 import { makeStore, runAsync, runSync, type StoreTables } from "../../../adapters/store-sql/mod.ts"
 import { registerCases } from "../../../apps/sdk/registerCases.ts"
+import { newCredential } from "../../../core/contract/CredentialStoreContract.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import { Database } from "../../../plugins/store-template/Database.ts"
 import { makeFlows } from "../../../plugins/store-template/flows.ts"
-import { makeCalendars, makeNodes } from "../../../plugins/store-template/nodes.ts"
+import { makeCalendars, makeCredentials, makeNodes } from "../../../plugins/store-template/nodes.ts"
 import { makeRows } from "../../../plugins/store-template/rows.ts"
 import { makeRuns } from "../../../plugins/store-template/runs.ts"
 import { makeSchedules } from "../../../plugins/store-template/schedules.ts"
@@ -20,6 +22,7 @@ const tablesOf = (database: Database, now: () => number): StoreTables => {
     schedules: makeSchedules(database, rows),
     calendars: makeCalendars(rows),
     nodes: makeNodes(rows),
+    credentials: makeCredentials(rows),
   }
 }
 
@@ -39,7 +42,7 @@ const closed = (): void => {}
 
 const openLater = (now: () => number): StoreDriver => {
   const database = new Database()
-  const { runs, flows, schedules, calendars, nodes } = tablesOf(database, now)
+  const { runs, flows, schedules, calendars, nodes, credentials } = tablesOf(database, now)
   const tables: StoreTables = {
     now,
     runs: later(runs),
@@ -47,6 +50,7 @@ const openLater = (now: () => number): StoreDriver => {
     schedules: later(schedules),
     calendars: later(calendars),
     nodes: later(nodes),
+    credentials: later(credentials),
   }
   let last: Promise<unknown> = Promise.resolve()
   return makeStore({
@@ -85,3 +89,14 @@ const openAlone = (now: () => number): StoreDriver => {
 describe("tables that answer later", () => registerCases(test, "later", openLater))
 describe("a store for one engine", () =>
   registerCases(test, "alone", openAlone, { durable: false, shared: false }))
+
+test("of credentials there are at most 10,000, and one that is there already is none more", async () => {
+  for (const store of [openAlone(() => 1), memoryDriver({ now: () => 1 })]) {
+    for (let n = 0; n < 10_000; n++) await store.putCredential(newCredential(n))
+    expect(await store.putCredential(newCredential(1))).toBe("exists")
+    expect(() => store.putCredential(newCredential(10_000))).toThrow(/^credentials: 10000 are stored/)
+    expect(await store.deleteCredentials(["c1"])).toBe(1)
+    expect(await store.putCredential(newCredential(10_000))).toBe("created")
+    expect(await store.credentials()).toHaveLength(10_000)
+  }
+})
