@@ -1,6 +1,7 @@
 // Reliable: what is lost on the way comes again, and nothing is begun or counted twice.
 import { brisk, type Case, must, type Scene, Unmet } from "../Case.ts"
 import {
+  acked,
   acksOf,
   endedAs,
   endsOf,
@@ -124,6 +125,38 @@ const lowerToken: Case = {
   },
 }
 
+const newerToken: Case = {
+  id: "reliable.newerToken",
+  expects:
+    "a newer token of a run that is in hand ends the older attempt, and is begun when the older handler has ended",
+  why: "two handlers of one run at once do its effects twice",
+  see: "rule 3",
+  points: 1,
+  run: async (stage) => {
+    const older = stage.assign("kit.deaf", { millis: 1_200 })
+    await acked(stage, older, "started")
+    const from = performance.now()
+    const newer = stage.assign(
+      "kit.log",
+      { lines: 1 },
+      { run: older.run, attempt: 2, token: older.token + 1 },
+    )
+    await endedAs(stage, newer, "succeeded")
+    const begun = acksOf(stage, newer).find(({ result }) => result === "started")
+    const after = Math.round((begun?.at ?? from) - from)
+    must(
+      after >= 900,
+      "it begins when the older handler, which takes 1,200 ms, has ended",
+      `after ${after} ms`,
+    )
+    must(
+      endsOf(stage, older).length === 0,
+      "of the older attempt nothing is reported",
+      endsOf(stage, older)[0],
+    )
+  },
+}
+
 const lostAssign: Case = {
   id: "reliable.lostAssign",
   expects:
@@ -152,7 +185,7 @@ export const reliable: ReadonlyArray<Scene> = [
   { cases: [waits], terms: { graceMillis: 20_000, lostMillis: 40_000 }, slow: true },
   { cases: [resume] },
   { cases: [early] },
-  { cases: [duplicate, lowerToken, lostAssign] },
+  { cases: [duplicate, lowerToken, newerToken, lostAssign] },
   { cases: [lostResult] },
   { cases: [lostAck] },
 ]

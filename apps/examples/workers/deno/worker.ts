@@ -31,7 +31,6 @@ job("kit.log", (input, { log, progress }) => {
   progress(50, "half")
 })
 job("kit.repeat", ({ text, times }) => text.repeat(times))
-
 // ---- The protocol.
 const env = (name: string, usual: string): string => Deno.env.get(name) ?? usual
 const url = env("UHRWERK_URL", "ws://127.0.0.1:8080/v1/worker")
@@ -39,8 +38,10 @@ const [slots, prefetch] = [Number(env("UHRWERK_SLOTS", "4")), Number(env("UHRWER
 const drainMillis = Number(env("UHRWERK_DRAIN_MILLIS", "30000"))
 const incarnation = crypto.randomUUID()
 const never = [1000, 4401, 4403, 4406, 4409]
-const later = [1003, 1007, 1008, 1009, 1013]
-const soon = [4408, 4410, 4500]
+const [later, soon] = [
+  [1003, 1007, 1008, 1009, 1013],
+  [4408, 4410, 4500],
+]
 const ofWorkers = ["hello", "progress", "log", "result", "failure", "bye"]
 /** The fields that a message of the server must have, and their kinds. */
 const must: Readonly<Record<string, string>> = {
@@ -97,7 +98,6 @@ const connect = (): void => {
   connection++
   mine.onopen = () => {
     if (socket !== mine) return
-    openedAt = now()
     const worker = env("UHRWERK_WORKER", "deno")
     const who = { worker, token: env("UHRWERK_TOKEN", ""), incarnation, connection, slots, prefetch }
     const about = { runtime: `deno ${Deno.version.deno}`, version: "1.0.0", capabilities: ["resume"] }
@@ -193,15 +193,15 @@ const hears: Readonly<Record<string, (message: Fields) => unknown>> = {
   drain: ({ graceMillis }) => leaving || startDrain(graceMillis),
   error: ({ code, message }) => console.error(`The server says ${code}: ${message}`),
 }
-
 /** Begins what waits, while there are slots and a connection (rule 10). */
 const beginNext = (): void => {
   if (!isOpen || drainEnd < Infinity || letGo) return
-  for (const attempt of all("waiting").slice(0, Math.max(0, slots - running()))) {
+  const ready = all("waiting").filter(({ key }) => ![...strays].some((id) => id.startsWith(`${key.run} `)))
+  for (const attempt of ready.slice(0, Math.max(0, slots - running()))) {
     attempt.state = "running"
     begun.delete(attempt.key.run)
     begun.set(attempt.key.run, attempt.key.token)
-    if (begun.size > 4_000) begun.delete(begun.keys().next().value!)
+    if (begun.size > 9_999) begun.delete(begun.keys().next().value!)
     ack(attempt.key, "started") // Before the handler is called (rule 2).
     void call(attempt)
   }
