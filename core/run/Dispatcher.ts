@@ -48,7 +48,7 @@ export interface Dispatcher {
 /** What the dispatcher is given. */
 export interface DispatcherOptions {
   readonly book: JobBook
-  /** How many runs at once, at least 1. */
+  /** How many runs at once. 0: workers do the work, and only flows begin here, whose steps are theirs again. */
   readonly slots: number
   /** How long to wait without a hint before looking again, in milliseconds. */
   readonly pollMillis: number
@@ -65,6 +65,8 @@ export interface DispatcherOptions {
   readonly onTrouble: (doing: string, error: StoreError) => void
 }
 
+// Flows that begin at once on a node without slots: each takes a moment.
+const flowSlots = 10
 // How long a handler that was told of a cancel may go on before its slot is given away without it.
 const cancelGraceMillis = 5000
 // Runs in one claim, and how long starting them may hold the event loop before others get a turn.
@@ -87,8 +89,9 @@ export const makeDispatcher = (
     const wanted = Latch.makeUnsafe(true)
     const empty = Latch.makeUnsafe(true)
     const unsure = Latch.makeUnsafe(false)
-    const jobs = [...executor.jobs].filter((name) => options.book.jobs.has(name))
-    const expanding = jobs.filter((name) => options.book.jobs.get(name)?.expands === true)
+    const known = [...executor.jobs].filter((name) => options.book.jobs.has(name))
+    const expanding = known.filter((name) => options.book.jobs.get(name)?.expands === true)
+    const [slots, jobs] = options.slots > 0 ? [options.slots, known] : [flowSlots, expanding]
     let queues = [...new Set(jobs.map((name) => options.book.jobs.get(name)?.queue ?? "default"))]
     let closed = false
     // While a claim is under way the node may hold runs that it does not know yet.
@@ -167,7 +170,7 @@ export const makeDispatcher = (
 
     /** Claims and starts once; answers whether there may be more. */
     const claimOnce = Effect.gen(function* () {
-      const free = Math.min(options.slots - carried.running, 2 * options.slots - carried.size, claimMax)
+      const free = Math.min(slots - carried.running, 2 * slots - carried.size, claimMax)
       if ((closed && sure.isOpen()) || free <= 0 || !options.holdsLease()) return false
       claiming = true
       empty.closeUnsafe()
