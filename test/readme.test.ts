@@ -33,7 +33,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(14)
+  expect(blocks).toHaveLength(15)
 })
 
 test("the commands that it shows are commands", async () => {
@@ -118,6 +118,12 @@ test("a request is signed, and has the run's id as its key", async () => {
 
 test("a run goes to the worker that fits, and a broadcast to all of them", async () => {
   expect(await run("workers.ts", "onWorkers")).toBe("a.mp4 on big\nbig: 0 of 2, small: 1 of 2\n")
+})
+
+test("a server's worker does what is sent over HTTP", async () => {
+  // Node writes texts in single quotes.
+  const said = (await run("server.ts", "thumbnail")).replaceAll("'", '"')
+  expect(said).toBe('201 succeeded 320\n[ "hand-1 does thumbnail" ]\n')
 })
 
 test("a week passes in a test", async () => {
