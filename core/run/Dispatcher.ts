@@ -48,7 +48,7 @@ export interface Dispatcher {
 /** What the dispatcher is given. */
 export interface DispatcherOptions {
   readonly book: JobBook
-  /** How many runs at once. 0: workers do the work, and only flows begin here, whose steps are theirs again. */
+  /** How many runs at once; 0: only those of flows, whose steps others carry out. */
   readonly slots: number
   /** How long to wait without a hint before looking again, in milliseconds. */
   readonly pollMillis: number
@@ -65,13 +65,13 @@ export interface DispatcherOptions {
   readonly onTrouble: (doing: string, error: StoreError) => void
 }
 
-// Flows that begin at once on a node without slots: each takes a moment.
-const flowSlots = 10
 // How long a handler that was told of a cancel may go on before its slot is given away without it.
 const cancelGraceMillis = 5000
 // Runs in one claim, and how long starting them may hold the event loop before others get a turn.
 const claimMax = 200
 const turnMillis = 4
+// Flows that a node without slots expands at once.
+const expandSlots = 4
 
 /** Starts the dispatcher, which stops with the scope. */
 export const makeDispatcher = (
@@ -91,7 +91,9 @@ export const makeDispatcher = (
     const unsure = Latch.makeUnsafe(false)
     const known = [...executor.jobs].filter((name) => options.book.jobs.has(name))
     const expanding = known.filter((name) => options.book.jobs.get(name)?.expands === true)
-    const [slots, jobs] = options.slots > 0 ? [options.slots, known] : [flowSlots, expanding]
+    // To say which steps do the work takes no slot's time: a node without slots does that for its workers.
+    const jobs = options.slots === 0 ? expanding : known
+    const slots = options.slots || expandSlots
     let queues = [...new Set(jobs.map((name) => options.book.jobs.get(name)?.queue ?? "default"))]
     let closed = false
     // While a claim is under way the node may hold runs that it does not know yet.
