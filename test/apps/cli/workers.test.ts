@@ -157,10 +157,13 @@ describe("run explain of a run that waits for a worker", () => {
     await withStore(async (store) => {
       await store.join({ id: "n0", host: "h", pid: 2, runtime: "r" }, 1)
       await store.reportWorkers("n0", encodeReport([viewOf("old", { jobs: ["video.encode"] })]))
-      await store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 3_600_000)
       await new Promise((resolve) => setTimeout(resolve, 10))
     })
-    expect(await why(1)).toContain("no engine that is running serves workers")
+    expect(await why(1)).toContain("no engine is running on this store")
     expect((await uhrwerk("worker", "list")).stderr).toContain("No engine on this store serves workers")
+    await withStore(async (store) => {
+      await store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 3_600_000)
+    })
+    expect(await why(1)).toContain("no engine that is running serves workers")
   })
 })
