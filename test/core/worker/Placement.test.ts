@@ -284,7 +284,7 @@ describe("placement > hash", () => {
       expect(choose(3, input)).toBe(fallback)
     expect(choose(3, { order: { ids: [null] } })).toBe(fallback)
     // An object has more than what was written into it: what it has from elsewhere is the same for all.
-    const own = compiled({ by: { hash: "constructor.name" } })
+    const own = compiled({ by: { hash: "constructor" } })
     for (let n = 0; n < 20; n++)
       expect(new Chooser().choose(own, run(n, { input: {} }), workers)).toBe(of(runId(n)))
     const broken = { ...run(3), input: "{" }
