@@ -193,12 +193,14 @@ export const makeDeskWorld = (network: Partial<Omit<Parameters<typeof memoryNetw
       options: {
         readonly headers?: Readonly<Record<string, string>>
         readonly protocols?: ReadonlyArray<string>
+        readonly limits?: Partial<TransportLimits>
       } = {},
     ): Promise<Peer> => {
       let resolve: (peer: Peer) => void = () => undefined
       const opened = new Promise<Peer>((take) => (resolve = take))
       const connecting = {
         protocols: options.protocols ?? [protocol],
+        ...(options.limits === undefined ? {} : { limits: options.limits }),
         ...(options.headers === undefined ? {} : { headers: options.headers }),
       }
       net.connect(server.url, connecting, {
