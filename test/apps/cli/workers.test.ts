@@ -1,11 +1,13 @@
 // `uhrwerk worker list`, and `run explain` of a run that waits for a worker: read from a store in which nodes left their
 // reports, as the desk leaves them.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
 import { newRun, runId } from "../../../core/contract/Fixtures.ts"
+import { placementIn } from "../../../apps/sdk/checkWork.ts"
+import type { Config } from "../../../apps/sdk/config.ts"
 import { encodeReport } from "../../../core/worker/WorkerReport.ts"
 import type { WorkerView } from "../../../core/worker/WorkerView.ts"
 import { viewOf } from "../../core/worker/views.ts"
@@ -151,6 +153,20 @@ describe("run explain of a run that waits for a worker", () => {
     expect(await why(1)).toContain("a worker that fits has room")
     // What the engine does itself has nothing to do with workers.
     for (const n of [4, 5]) expect(await why(n)).toContain("an engine is running and starts it")
+  })
+
+  test("of an engine without slots of its own: every job, but not what only says which steps there are", async () => {
+    const file = join(project, "uhrwerk.config.mjs")
+    const code = readFileSync(file, "utf8")
+    writeFileSync(join(project, "bare.mjs"), code.replace("storage:", "worker: { concurrency: 0 }, storage:"))
+    const { default: config } = (await import(join(project, "bare.mjs"))) as { readonly default: Config }
+    const of = (name: string) => placementIn(config, name)
+    expect(["here", "etl", "etl/each", "gone"].map(of)).toEqual([null, undefined, undefined, undefined])
+    expect(["video.encode", "etl/load", "etl/each[]"].map((name) => of(name)?.rule?.text)).toEqual([
+      "gpu > 1",
+      "zone = a",
+      "zone = b",
+    ])
   })
 
   test("a node whose lease has ended has no say", async () => {
