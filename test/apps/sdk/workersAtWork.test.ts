@@ -79,7 +79,10 @@ describe("a flow with steps on workers", () => {
     const theirs = (name: string) =>
       flow("etl", {}, (f) => {
         const rows = f.step("rows", { run: () => [0] })
-        const sorted = f.step("sorted", { needs: { rows }, run: ({ rows }) => rows.toSorted() })
+        const sorted = f.step("sorted", {
+          needs: { rows },
+          run: ({ rows }) => rows.toSorted((a, b) => a - b),
+        })
         f.map("doubled", {
           needs: { sorted },
           over: ({ sorted }) => sorted,
