@@ -148,6 +148,12 @@ test("a run goes to the worker that fits, and a broadcast to all of them", async
   expect(await run("workers.ts", "onWorkers")).toBe("a.mp4 on big\nbig: 0 of 2, small: 1 of 2\n")
 })
 
+test("a server's worker does what is sent over HTTP", async () => {
+  // Node writes texts in single quotes.
+  const said = (await run("server.ts", "thumbnail")).replaceAll("'", '"')
+  expect(said).toBe('201 succeeded 320\n[ "hand-1 does thumbnail" ]\n')
+})
+
 test("a week passes in a test", async () => {
   expect(await run("week.ts", "let runs = 0")).toBe("7\n")
 })

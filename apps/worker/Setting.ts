@@ -96,6 +96,7 @@ export interface WorkerSetting {
 export const checkOptions = async (options: WorkerOptions): Promise<WorkerSetting> => {
   const handlers = checkHandlers(options)
   const { project, offered, file } = await projectOf(options)
+  // A config that says 0 is one whose server does nothing itself: that is what workers are for.
   const slots = count("concurrency", options.concurrency ?? (project.slots || engineDefaults.slots), 1)
   const setting = {
     url: checkUrl(options.url),
