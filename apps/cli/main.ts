@@ -17,10 +17,10 @@ import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
+import { worker } from "./worker.ts"
 import { workerCommands } from "./workers.ts"
 import { serve } from "./serve.ts"
 import { tokenCommands } from "./tokens.ts"
-import { worker } from "./worker.ts"
 
 const version = "0.1.0"
 

@@ -25,7 +25,7 @@ export interface CommonOptions {
   /** Of the server, such as `ws://127.0.0.1:8080/v1/worker`; `wss://` beyond this machine. Never with a token in it. */
   readonly url: string
   /** The worker's token, which goes in the Authorization header; a server on this machine may ask for none. */
-  readonly token?: string
+  readonly token?: string | undefined
   /** Handlers at once, 1 to 1,000; default 10, or what the config says. */
   readonly concurrency?: number
   /** Runs to take beyond them, to begin them without a wait, 0 to 1,000; default 0. */
