@@ -48,6 +48,14 @@ export interface Flags {
   readonly name?: string
   readonly queue?: ReadonlyArray<string>
   readonly expires?: string
+  readonly config?: string
+  readonly url?: string
+  readonly "token-file"?: string
+  readonly label?: ReadonlyArray<string>
+  readonly concurrency?: string
+  readonly prefetch?: string
+  readonly handlers?: string
+  readonly "give-up"?: string
 }
 
 /** A command. */
