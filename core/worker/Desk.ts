@@ -119,6 +119,7 @@ export const makeDesk = (
         acks.openUnsafe()
       },
       onRoom: () => assigner.wake(),
+      onUnable: changed,
       onRefused: (seat: Seat, reason: string): void => tell(seat, "refused", reason),
     }
 

@@ -29,6 +29,8 @@ export interface SeatOptions {
   readonly onAcks: (seat: Seat) => void
   /** It may take more than before. */
   readonly onRoom: () => void
+  /** It cannot carry out all the jobs that it announced. */
+  readonly onUnable: () => void
   /** A frame was refused, and the worker told. */
   readonly onRefused: (seat: Seat, reason: string) => void
 }
@@ -100,6 +102,7 @@ export class Seat {
   hear(connection: number, frame: string): void {
     const read = decode(frame, "worker", this.state.terms.frameBytesMax)
     const before = this.room
+    const unable = this.state.unable.size
     this.#heardAt = this.#options.moment().at
     if (Result.isSuccess(read)) {
       const message = read.success
@@ -109,6 +112,7 @@ export class Seat {
       this.#options.onRefused(this, read.failure.message)
       this.step({ kind: "refused", connection, refused: read.failure })
     }
+    if (this.state.unable.size > unable) this.#options.onUnable()
     if (this.room > before) this.#options.onRoom()
   }
 
