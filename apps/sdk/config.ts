@@ -21,14 +21,14 @@ import { type CalendarSpec, collectCalendars, isCalendar } from "./calendars.ts"
 import { loadDialects } from "./dialects.ts"
 import { checkInput, isInputSchema, schemaWanted } from "./input.ts"
 import { type CheckedFlow, checkFlow } from "./checkFlow.ts"
-import { checkWork } from "./checkWork.ts"
+import { checkPlaced, checkWork } from "./checkWork.ts"
 import { type CheckedWorks, checkWorks, type ExecutorRules } from "./checkExecutors.ts"
 import { type Flow, isFlow } from "./flow.ts"
 import type { Job } from "./job.ts"
 import { refuse } from "./send.ts"
 import { parseStorage, type Storage } from "./storage.ts"
 import type { TriggerSpec } from "./triggers.ts"
-import { isWork } from "./work.ts"
+import { isWork, runWanted } from "./work.ts"
 
 /** A project: its jobs and flows, and where and how they run. */
 export interface Config {
@@ -38,7 +38,7 @@ export interface Config {
   /** `"sqlite:FILE"` (default `"sqlite:uhrwerk.db"`) or `"memory:"`; an object opens a store of your own. */
   readonly storage?: Storage
   readonly worker?: {
-    /** Runs at once, 1 to 10,000; default 10. */
+    /** Runs at once, 1 to 10,000; default 10. 0: none in this process, for a server whose workers do the work. */
     readonly concurrency?: number
   }
   /** Which programs may run, and where requests may go; without it none may, and nowhere. */
@@ -122,6 +122,16 @@ export const checkConfig = async (config: Config): Promise<Project> => {
   }
 }
 
+/** Throws `InvalidInput` for a project that could never carry out a run: no slot of its own, and no workers served. */
+export const checkHands = ({ slots }: Project, servesWorkers: boolean): void => {
+  if (slots > 0 || servesWorkers) return
+  throw new InvalidInput({
+    field: "worker.concurrency",
+    reason: "0 means that connected workers do the work, and this engine takes no workers",
+    next: "Start it as a server (`uhrwerk serve`, or `serve` of `uhrwerk/server`), or give it a slot.",
+  })
+}
+
 // The steps of a flow are jobs too, which others may not be called; the places of jobs are those of the config.
 const checkStepNames = (members: Config["jobs"], flows: ReadonlyArray<CheckedFlow>): void => {
   const taken = new Map<string, string>()
@@ -148,8 +158,8 @@ const checkStepNames = (members: Config["jobs"], flows: ReadonlyArray<CheckedFlo
 const checkSettings = (config: Config) =>
   Result.gen(function* () {
     const slots = config.worker?.concurrency ?? engineDefaults.slots
-    if (!Number.isInteger(slots) || slots < 1 || slots > slotsMax) {
-      return yield* refuse("worker.concurrency", slots, `a whole number from 1 to ${slotsMax}`)
+    if (!Number.isInteger(slots) || slots < 0 || slots > slotsMax) {
+      return yield* refuse("worker.concurrency", slots, `a whole number from 0 to ${slotsMax}`)
     }
     const leaseMillis = yield* parseSpan("lease", config.lease ?? engineDefaults.leaseMillis, 1000)
     if (leaseMillis > 600_000) return yield* refuse("lease", config.lease, 'a span from "1s" to "10m"')
@@ -194,12 +204,23 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
     const { options } = job
     const place = `job "${name}"`
     if (typeof options?.run !== "function" && !isWork(options?.run))
-      return yield* refuse(`${place}.run`, options?.run, "a function, or one of command(), request()")
+      return yield* refuse(`${place}.run`, options?.run, runWanted)
     if (options.input !== undefined && !isInputSchema(options.input)) {
       return yield* refuse(`${place}.input`, options.input, schemaWanted)
     }
     const work = yield* checkWork(place, name, options)
-    return { ...work, needs: yield* checkNeeds(`${place}.needs`, options.needs ?? {}) }
+    const placed = yield* checkPlaced(place, options.run)
+    const needs = yield* checkNeeds(`${place}.needs`, options.needs ?? {})
+    if (placed.placement?.broadcast === true && needs.length > 0) {
+      return yield* Result.fail(
+        new InvalidInput({
+          field: `${place}.needs`,
+          reason: "each part of a broadcast reads the input, and nothing of what other jobs returned",
+          next: "Send the broadcast from a job that needs them, with what its parts must know as input.",
+        }),
+      )
+    }
+    return { ...work, ...placed, needs }
   })
 
 const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<string>, InvalidInput> =>

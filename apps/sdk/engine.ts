@@ -17,7 +17,7 @@ import { RunStore, type Store } from "../../core/ports/Store.ts"
 import type { Enqueued, RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
 import { type RunRequest, stopped } from "../../core/run/Enqueue.ts"
 import type { WorkersConfig } from "../../core/worker/WorkersConfig.ts"
-import { checkConfig, type Config, type Project } from "./config.ts"
+import { checkConfig, checkHands, type Config, type Project } from "./config.ts"
 import { guardProcess } from "./guard.ts"
 import { makeFlowHandlers } from "./flowHandlers.ts"
 import { makeFlowCalls, type FlowCalls } from "./flowCalls.ts"
@@ -102,6 +102,8 @@ export interface RunningEngine extends FlowCalls {
   /** Calls `listener` with all that happens until the returned function is called. */
   readonly on: (listener: (event: EngineEvent) => void) => () => void
   readonly load: EngineService["load"]
+  /** The id of its node, as in `uhrwerk node list`; another one after a lease was lost. */
+  readonly node: EngineService["node"]
   /** The workers that are connected; `null` without `StartOptions.workers`. */
   readonly workers: EngineService["desk"]
   /** Drains, and closes the store. Calling it again waits for the same end. */
@@ -134,6 +136,7 @@ export const engine = (
 
 /** Starts an engine of a checked config. */
 export const startProject = async (project: Project, options: StartOptions = {}): Promise<RunningEngine> => {
+  checkHands(project, options.workers !== undefined)
   const live: { engine?: EngineService } = {}
   const contextOf = makeContexts(
     (event) => live.engine?.events.publish(event),
@@ -289,6 +292,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
     },
     on: core.events.listen,
     load: core.load,
+    node: core.node,
     workers: core.desk,
     stop: ({ grace } = {}) => {
       const graceMillis =
