@@ -23,6 +23,8 @@ interface Carrier {
 // From the end of a connection, and from the last sign of life, until the runs are others': with what a calm store takes.
 const closedMillis = 1000 + 100
 const silentMillis = 16_000 + 100
+// Two heartbeats, as one may be lost.
+const beatMillis = 11_000
 // Nothing due waits longer while somebody has room, plus a poll.
 const dueMillis = 2000
 
@@ -84,6 +86,13 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
   }
 
   const name = (seat: Seat, worker: string): string => `${seat.name} ${worker}`
+  const full = (which: string, until: number): void =>
+    void fullAt.set(which, Math.max(until, fullAt.get(which) ?? 0))
+  /** It is asked again after its next heartbeat, where that comes. */
+  const refused = (line: Line, { reason }: Ack["acks"][number]): void => {
+    watch.counters.refused++
+    if (reason === "full") full(`${line.node} ${line.worker}`, world.elapsed + beatMillis)
+  }
   /** Notes when a worker has no room; more than it said first is not counted on. */
   const noteFull = (seat: Seat, { who, boast }: Member): void => {
     const view = seat.desk?.list().find((each) => each.name === who.worker)
@@ -92,7 +101,7 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
       view?.status === "alive" &&
       view.inHand < Math.min(capacity, view.slots + view.prefetch) &&
       boast.slots === 0
-    if (!isFree) fullAt.set(name(seat, who.worker), world.elapsed)
+    if (!isFree) full(name(seat, who.worker), world.elapsed)
   }
 
   const checkReleased = ({ args, changes }: Call): void => {
@@ -228,8 +237,7 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
         const ended = JSON.parse(frame) as Ended
         if (!said.has(keyOf(ended))) said.set(keyOf(ended), ended)
       } else if (frame.startsWith('{"type":"ack"'))
-        for (const { result } of (JSON.parse(frame) as Ack).acks)
-          if (result === "refused") watch.counters.refused++
+        for (const each of (JSON.parse(frame) as Ack).acks) if (each.result === "refused") refused(line, each)
     },
     begins: (worker, { run, token, job, queue }) => {
       watch.counters.begun++
