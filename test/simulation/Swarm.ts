@@ -142,6 +142,16 @@ export const swarmOf = (seed: number): Swarm => {
   }
 }
 
+/** Workers whose connections and lives are short, and who do all the work. */
+export const restless: Partial<Swarm> = {
+  workers: 3,
+  ownJobs: "none",
+  boasts: false,
+  frameMillis: 50,
+  lineCutMillis: 1500,
+  workerFreezeMillis: 10_000,
+}
+
 /** From chance of its own: all other choices of a seed stay as they were before there were workers. */
 const workersSwarmOf = (seed: number): WorkersSwarm => {
   const { chance, int, next, pick } = makeRandom(seed ^ 0x3041)

@@ -4,18 +4,8 @@ import type { Settlement } from "../../../core/domain/Outcome.ts"
 import type { Claim } from "../../../core/ports/StoreDriver.ts"
 import { keyOf } from "../../../core/protocol/Shapes.ts"
 import { stepWorker } from "../../../core/protocol/WorkerSession.ts"
-import type { Swarm } from "../Swarm.ts"
+import { restless } from "../Swarm.ts"
 import { around, type Planted } from "./Planted.ts"
-
-/** Workers in every seed, whose connections and lives are short. */
-const restless: Partial<Swarm> = {
-  workers: 3,
-  ownJobs: "none",
-  boasts: false,
-  frameMillis: 50,
-  lineCutMillis: 1500,
-  workerFreezeMillis: 10_000,
-}
 
 /** What every settlement is told when nobody asked the store. */
 const asIfSettled = (settlements: unknown): never =>
@@ -44,7 +34,7 @@ export const settledTooSoon: Planted = {
 export const begunTwice: Planted = {
   name: "a worker forgets with its connection what it has begun",
   breaks: ["W1"],
-  swarm: restless,
+  swarm: { ...restless, frameMillis: 300, lineCutMillis: 1000 },
   make: () => ({
     worker: () => (state, event, moment) => {
       if (event.kind === "opened") {
@@ -104,7 +94,7 @@ export const adoptedByRun: Planted = {
 export const lostNotUsed: Planted = {
   name: "an attempt that was begun is handed back when its worker is lost",
   breaks: ["W3"],
-  swarm: restless,
+  swarm: { ...restless, workerCrashMillis: 2000 },
   make: () => ({
     driver: (honest) => ({
       ...honest,
