@@ -18,6 +18,7 @@ import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
 import { worker } from "./worker.ts"
+import { workerTest } from "./workerTest.ts"
 import { workerCommands } from "./workers.ts"
 import { serve } from "./serve.ts"
 import { tokenCommands } from "./tokens.ts"
@@ -44,6 +45,7 @@ const commands: Readonly<Record<string, Command>> = {
   migrate,
   doctor,
   ...cronCommands,
+  "worker-test": workerTest,
 }
 
 const options = {
@@ -78,6 +80,10 @@ const options = {
   "step-output": { type: "string" },
   plan: { type: "boolean" },
   json: { type: "boolean" },
+  cmd: { type: "string" },
+  only: { type: "string" },
+  case: { type: "string" },
+  verbose: { type: "boolean" },
   port: { type: "string" },
   host: { type: "string" },
   "no-workers": { type: "boolean" },

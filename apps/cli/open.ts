@@ -38,6 +38,10 @@ export interface Flags {
   readonly "step-output"?: string
   readonly plan?: boolean
   readonly json?: boolean
+  readonly cmd?: string
+  readonly only?: string
+  readonly case?: string
+  readonly verbose?: boolean
   readonly port?: string
   readonly host?: string
   readonly "no-workers"?: boolean
