@@ -1,5 +1,6 @@
 // `uhrwerk dev`: an engine with its worker in this process, over the config's store, printing what happens.
 // The first Ctrl-C drains, a second one stops at once; nothing is lost either way.
+import type { Job } from "../../core/domain/Job.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
@@ -11,6 +12,7 @@ import { paint, plain, spanOf, timeOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
 import { loadConfig } from "./loadConfig.ts"
 import type { Command, Flags } from "./open.ts"
+import { signals } from "./signals.ts"
 
 /** A project on this machine. */
 export const dev: Command = {
@@ -40,7 +42,7 @@ export const work = async (
   // Whoever reads the output may go away (`| head`), and the engine works on: unheard, the error would come back
   // as trouble, which is printed, and so on for ever.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
-  const stop = signals()
+  const stop = signals("Stopped at once. What was running starts again at the next start.")
   const config = await loadConfig(args[0])
   const project = await checkConfig(config)
   say(
@@ -52,7 +54,7 @@ export const work = async (
       .map(({ trigger }) => triggerText(trigger))
     const steps = project.flows.get(name)?.steps.length
     const size = steps === undefined ? "" : `, a flow of ${steps} ${steps === 1 ? "step" : "steps"}`
-    say(`  ${name}: ${starts.join("; ") || "when sent"}${size}`)
+    say(`  ${name}: ${starts.join("; ") || "when sent"}${size}${whereOf(project.book.jobs.get(name))}`)
   }
   const tell = printer(project)
   let isOutdated = false
@@ -74,38 +76,11 @@ export const work = async (
   return isOutdated ? exitCodes.conflict : exitCodes.ok
 }
 
-// npm and the terminal both pass a Ctrl-C on, so one press may arrive twice.
-const samePressMillis = 300
-
-interface Stop {
-  readonly asked: Promise<void>
-  /** Asks by itself, as a first signal does. */
-  readonly ask: () => void
-  readonly done: () => void
-}
-
-const signals = (): Stop => {
-  let first: number | undefined
-  let ask = () => {}
-  const asked = new Promise<void>((resolve) => {
-    ask = resolve
-  })
-  const names = ["SIGINT", "SIGTERM"] as const
-  const hear = names.map((name) => (): void => {
-    if (first === undefined) {
-      first = Date.now()
-      ask()
-    } else if (Date.now() - first > samePressMillis) {
-      say("Stopped at once. What was running starts again at the next start.")
-      process.exit(name === "SIGINT" ? 130 : 143)
-    }
-  })
-  names.forEach((name, index) => process.on(name, hear[index] as () => void))
-  return {
-    asked,
-    ask: () => ask(),
-    done: () => names.forEach((name, index) => process.off(name, hear[index] as () => void)),
-  }
+/** Where the runs of a job go that is left to workers. */
+const whereOf = (job: Job | undefined): string => {
+  const { where = null, broadcast = false } = job?.placement ?? {}
+  if (job?.placement === undefined) return ""
+  return `, on ${broadcast ? "all workers" : "workers"}${where === null ? "" : ` with ${plain(where, 512)}`}`
 }
 
 /** A line for people. */

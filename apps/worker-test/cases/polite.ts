@@ -1,5 +1,5 @@
 // Polite: leaving, heartbeats, and how a worker comes back.
-import { brisk, type Case, must, patience, type Scene } from "../Case.ts"
+import { type Case, must, patience, type Scene } from "../Case.ts"
 import {
   acked,
   closings,
@@ -22,12 +22,14 @@ const heartbeat: Case = {
   see: "rule 8",
   points: 2,
   run: async (stage) => {
-    const busy = [stage.assign("kit.deaf", { millis: 2_400 }), stage.assign("kit.sleep", { millis: 2_400 })]
+    const busy = [stage.assign("kit.deaf", { millis: 4_000 }), stage.assign("kit.sleep", { millis: 4_000 })]
     for (const each of busy) await acked(stage, each, "started")
     const from = performance.now()
     await pause(2_000)
     const beats = heard(stage, "heartbeat").filter(({ at }) => at >= from)
-    must(beats.length >= 6 && beats.length <= 13, "about ten in 2 s, every 200 ms", `${beats.length} came`)
+    const expected = (performance.now() - from) / 200
+    const fits = beats.length >= expected * 0.6 && beats.length <= expected * 1.3 + 1
+    must(fits, "about ten in 2 s, every 200 ms", `${beats.length} came`)
     const running = beats.at(-1)?.message.running
     must(running === undefined || running === 2, "running says 2", running)
     for (const each of busy) await endedAs(stage, each, "succeeded")
@@ -43,9 +45,9 @@ const silence: Case = {
   run: async (stage) => {
     stage.loses = () => true
     const from = performance.now()
-    const { code, at } = await stage.until("it closes the connection", () => closings(stage)[0], 2 * patience)
+    const { code, at } = await stage.until("it closes the connection", () => closings(stage)[0])
     must(code === 4408, "it closes with 4408", code)
-    must(at - from >= 400, "not before it heard nothing for 800 ms", `after ${Math.round(at - from)} ms`)
+    must(at - from >= 400, "not before it heard nothing for 1,000 ms", `after ${Math.round(at - from)} ms`)
     stage.loses = () => false
     await helloAfter(stage, 1)
     await succeededWith(stage, stage.assign("kit.echo", 1), 1)
@@ -101,12 +103,12 @@ const serverDrain: Case = {
   see: "drain (both)",
   points: 2,
   run: async (stage) => {
-    const short = stage.assign("kit.sleep", { millis: 500 })
+    const short = stage.assign("kit.sleep", { millis: 1_500 })
     const long = stage.assign("kit.sleep", { millis: 20_000 })
     for (const each of [short, long]) await acked(stage, each, "started")
     const waiting = (stage.hello.prefetch ?? 0) > 0 ? stage.assign("kit.echo", 1) : null
     if (waiting !== null) await acked(stage, waiting, "waiting")
-    stage.step({ kind: "drain", graceMillis: 1_500, reason: "deploy" })
+    stage.step({ kind: "drain", graceMillis: 3_000, reason: "deploy" })
     // The session's own time to drain is a little longer, so that the worker's end comes first.
     if (stage.state?.drainEndAt != null) stage.state.drainEndAt += patience
     const pressed = stage.press("kit.echo", 2)
@@ -130,7 +132,7 @@ const leave: Case = {
   see: "drain (both)",
   points: 2,
   run: async (stage) => {
-    const short = stage.assign("kit.sleep", { millis: 300 })
+    const short = stage.assign("kit.sleep", { millis: drainMillis / 2 })
     const long = stage.assign("kit.sleep", { millis: 20_000 })
     for (const each of [short, long]) await acked(stage, each, "started")
     const waiting = (stage.hello.prefetch ?? 0) > 0 ? stage.assign("kit.echo", 1) : null
@@ -185,7 +187,7 @@ const ends = async (stage: Stage, code: number): Promise<void> => {
 
 const tries = 5
 // What a try itself takes, on a machine that is busy.
-const slack = 800
+const slack = 1_500
 
 /** The waits before the next tries, when each of them fails at once. */
 const waitsOf = async (stage: Stage): Promise<ReadonlyArray<number>> => {
@@ -216,7 +218,7 @@ const backOff: Case = {
           const most = 500 * 2 ** index
           must(wait <= most + slack, `wait ${index + 1} is at most ${most} ms`, seen)
         })
-      const [one = [], other = []] = waits
+      const [one, other] = waits
       // By chance once in millions of times.
       const total = [...one, ...other].reduce((sum, wait) => sum + wait, 0)
       must(total >= 1_500, "waits from 0 to bounds that grow up to 8 s", seen)
@@ -263,7 +265,7 @@ export const polite: ReadonlyArray<Scene> = [
   { cases: [later(4777, "one that it does not know")], slow: true },
   { cases: [heartbeat], terms: { heartbeatMillis: 200 }, slow: true },
   { cases: [serverDrain], slow: true },
-  { cases: [silence], terms: brisk },
+  { cases: [silence], terms: { suspectMillis: 1_000 } },
   { cases: [leave] },
   { cases: [leaveIdle] },
   { cases: [leaveOffline] },
