@@ -7,6 +7,7 @@ import type * as Layer from "effect/Layer"
 import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeCalendars } from "./calendars.ts"
+import { makeCredentials } from "./credentials.ts"
 import { makeFlows } from "./flows.ts"
 import { makeListing } from "./listing.ts"
 import { makeNodes, NodeTable } from "./nodes.ts"
@@ -38,6 +39,7 @@ export const memoryDriver = (options: {
     ...makeSchedules(schedules, runs, now),
     ...makeCalendars(),
     ...makeNodes(nodes, now),
+    ...makeCredentials(now),
   }
 }
 

@@ -71,6 +71,19 @@ export const makeRuns = (table: RunTable, nodes: NodeTable, clock: () => number)
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .slice(0, limit)
   },
+
+  adopt: (node: string, runs: ReadonlyArray<Held>): ReadonlyArray<boolean> => {
+    checkBatch("runs", runs)
+    const now = clock()
+    const holdsLease = nodes.isAlive(node, now)
+    return runs.map(({ id, token }) => {
+      const entry = holdsLease ? table.entries.get(id) : undefined
+      const next = entry === undefined ? null : Transition.adopted(entry.run, token, node)
+      if (entry === undefined || next === null) return false
+      table.apply(entry, next, now)
+      return true
+    })
+  },
 })
 
 const promoteDue = (table: RunTable, now: number, limit: number): number => {
@@ -195,29 +208,9 @@ const applyOne = (
   if (settlement.kind === "expanded") {
     return plan !== null && expand(table, entry, settlement.token, plan, settlement.retryInMillis, now)
   }
-  const next = settled(entry.run, settlement, now)
-  if (next !== null) table.apply(entry, next, now, settlement.kind === "failed" ? settlement.error : null)
-  return next !== null
-}
-
-const settled = (
-  run: Run,
-  settlement: Exclude<Settlement, { kind: "expanded" }>,
-  now: number,
-): Run | null => {
-  const { token } = settlement
-  switch (settlement.kind) {
-    case "succeeded":
-      return Transition.succeeded(run, token, settlement.output, now)
-    case "failed":
-      return Transition.failed(run, token, settlement.error, settlement.retryInMillis, now)
-    case "snoozed":
-      return Transition.snoozed(run, token, settlement.delayMillis, now)
-    case "released":
-      return Transition.released(run, token)
-    case "declined":
-      return Transition.declined(run, token, settlement.reason, now)
-  }
+  const change = Transition.settled(entry.run, settlement, now)
+  if (change !== null) table.apply(entry, change.next, now, change.error)
+  return change !== null
 }
 
 const answer = ({ id, state, dueAt }: Run, result: Settled["result"]): Settled => {

@@ -2,6 +2,7 @@
 // database and made for none; whoever has a statement for what is hot puts it in place of the operation.
 import type { Awaitable, StoreCapabilities, StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { Definitions } from "./Definitions.ts"
+import { generalCredentials, generalNodes } from "./generalNodes.ts"
 import { generalRuns } from "./generalRuns.ts"
 import { generalSchedules } from "./generalSchedules.ts"
 import { makeOperations, type Transaction } from "./operations.ts"
@@ -54,6 +55,8 @@ export const makeStore = ({ capabilities, now, close, transaction }: StoreParts)
     close,
     ...makeOperations(run),
     ...generalRuns(run),
-    ...generalSchedules(run, capabilities),
+    ...generalSchedules(run),
+    ...generalNodes(run, capabilities),
+    ...generalCredentials(run),
   }
 }

@@ -1,10 +1,18 @@
 // What a database provides beside the tables of a transaction's logic (Tables.ts) to be a whole store: what a claim
-// takes, what is shown to people and planners, calendars and nodes. SQLite and PostgreSQL have statements of their own
+// takes, what is shown to people and planners, calendars, nodes and credentials. SQLite and PostgreSQL have statements of their own
 // in place of these; another database gives the rows, and GeneralStore.ts does the rest.
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import { type Attempt, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
 import type { DueSchedule, Occurrence, ScheduleRow, Trigger } from "../../core/domain/Schedule.ts"
-import type { Awaitable, CalendarRow, NodeRow, RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
+import type {
+  Awaitable,
+  CalendarRow,
+  CredentialRow,
+  NodeRow,
+  NodeWorkers,
+  RunCount,
+  RunFilter,
+} from "../../core/ports/StoreDriver.ts"
 import type { FlowTable, RunRow, RunTable, ScheduleKept, ScheduleTable, Tables } from "./Tables.ts"
 
 /** All tables of a store, as one transaction sees them. */
@@ -14,6 +22,7 @@ export interface StoreTables extends Tables {
   readonly schedules: ScheduleTable & ScheduleReads
   readonly calendars: CalendarTable
   readonly nodes: NodeTable
+  readonly credentials: CredentialTable
 }
 
 /** What a node wants of the runs that are ready. */
@@ -106,9 +115,12 @@ export interface CalendarTable {
   remove(names: ReadonlyArray<string>): Awaitable<void>
 }
 
-/** Nodes by their ids. Those without a lease that carry nothing go by `RunTable.forgetNodes`. */
+/**
+ * Nodes by their ids. Those without a lease that carry nothing go by `RunTable.forgetNodes`. What a node reported goes with
+ * it, however it goes.
+ */
 export interface NodeTable {
-  /** Replaces the one of its id. */
+  /** Replaces the one of its id; it has reported nothing. */
   put(node: NodeRow): Awaitable<void>
   find(id: string): Awaitable<NodeRow | undefined>
   /** Answers whether it is there. */
@@ -116,6 +128,21 @@ export interface NodeTable {
   remove(id: string): Awaitable<void>
   /** In any order. */
   all(): Awaitable<ReadonlyArray<NodeRow>>
+  /** Keeps what a node says of its workers, a text of up to 1 MiB, in place of what it said before; answers whether it is there. */
+  report(id: string, workers: string): Awaitable<boolean>
+  /** Of those that have said something, in any order. */
+  reports(): Awaitable<ReadonlyArray<NodeWorkers>>
+}
+
+/** Credentials by their ids. Nobody else adds one between `insert` and the end of its transaction. */
+export interface CredentialTable {
+  /** `false`, and nothing is changed, when its id is there, or one of its kind and name. */
+  insert(row: CredentialRow): Awaitable<boolean>
+  count(): Awaitable<number>
+  /** In any order. */
+  all(): Awaitable<ReadonlyArray<CredentialRow>>
+  /** Answers how many there were. */
+  remove(ids: ReadonlyArray<string>): Awaitable<number>
 }
 
 const triggerOf = (text: string): Trigger => JSON.parse(text) as Trigger

@@ -14,7 +14,7 @@ import { storeRuns } from "./enqueue.ts"
 import type { RunGeneral } from "./GeneralStore.ts"
 import { settleOne } from "./settle.ts"
 import { type Sql, wait } from "./Sql.ts"
-import { startRuns } from "./start.ts"
+import { adoptRuns, startRuns } from "./start.ts"
 import type { StoreTables } from "./StoreTables.ts"
 import { each, promoteAll } from "./upkeep.ts"
 import type { Work } from "./Work.ts"
@@ -27,6 +27,7 @@ type General = Pick<
   | "started"
   | "settle"
   | "carried"
+  | "adopt"
   | "dueWithin"
   | "get"
   | "list"
@@ -64,6 +65,14 @@ export const generalRuns = (run: RunGeneral): General => ({
     checkLimit(limit, batchMax)
     return run((_, { runs }) => wait(runs.running(node, after, limit)), repeatable)
   },
+  adopt: (node, held) => {
+    checkBatch("runs", held)
+    return run(function* (work, tables) {
+      return (yield* holdsLease(work, tables, node))
+        ? yield* adoptRuns(work, node, held)
+        : held.map(() => false)
+    })
+  },
   dueWithin: (from, until, limit) => {
     checkLimit(limit, windowMax)
     return run((_, tables) => dueWithin(tables, from, until, limit), repeatable)
@@ -87,16 +96,20 @@ export const generalRuns = (run: RunGeneral): General => ({
   },
 })
 
-function* claim(work: Work, { runs, nodes }: StoreTables, wish: Claim): Sql<ReadonlyArray<Run>> {
+// A call may be on its way for longer than the lease of its node.
+function* holdsLease(work: Work, { nodes }: StoreTables, node: string): Sql<boolean> {
+  const lease = yield* wait(nodes.find(node))
+  return lease !== undefined && lease.expiresAt > work.now()
+}
+
+function* claim(work: Work, tables: StoreTables, wish: Claim): Sql<ReadonlyArray<Run>> {
   yield* promoteAll(work, batchMax)
   const { node, queues, jobs, limit, acknowledged, expanding = [] } = wish
   const now = work.now()
-  // A claim may be on its way for longer than the lease of its node.
-  const lease = yield* wait(nodes.find(node))
-  if (lease === undefined || lease.expiresAt <= now) return []
+  if (!(yield* holdsLease(work, tables, node))) return []
   const neverTheStart = new Set(expanding)
   const claimed: Array<Run> = []
-  for (const { run, settledToken } of yield* wait(runs.ready({ queues, jobs, now, limit }))) {
+  for (const { run, settledToken } of yield* wait(tables.runs.ready({ queues, jobs, now, limit }))) {
     const after = Transition.claimed(run, node, acknowledged && !neverTheStart.has(run.job), now)
     if (after === null) throw new Error(`Run "${run.id}" is ${run.state} and was offered as one to claim`)
     yield* work.save(run, after, settledToken, null)

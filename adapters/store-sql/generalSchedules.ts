@@ -1,7 +1,7 @@
-// The general way of the operations on schedules, calendars and nodes that each database of this folder has statements
-// of its own for.
+// The general way of the operations on schedules and calendars that each database of this folder has statements of its
+// own for.
 import type { DueSchedule, ScheduleRow } from "../../core/domain/Schedule.ts"
-import type { NodeStoreDriver, ScheduleStoreDriver, StoreCapabilities } from "../../core/ports/StoreDriver.ts"
+import type { ScheduleStoreDriver } from "../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkFires, checkLimit, pageMax } from "../../core/ports/StoreLimits.ts"
 import { fireOne } from "./fire.ts"
 import type { RunGeneral } from "./GeneralStore.ts"
@@ -9,29 +9,25 @@ import { nothing, type Sql, wait } from "./Sql.ts"
 import { dueSchedule, scheduleRow, type StoreTables } from "./StoreTables.ts"
 
 /** The operations that `makeOperations` leaves to the database. */
-type General = NodeStoreDriver &
-  Pick<
-    ScheduleStoreDriver,
-    | "schedules"
-    | "dueSchedules"
-    | "nextScheduleAt"
-    | "fire"
-    | "occurrences"
-    | "putCalendars"
-    | "calendars"
-    | "deleteCalendars"
-  >
+type General = Pick<
+  ScheduleStoreDriver,
+  | "schedules"
+  | "dueSchedules"
+  | "nextScheduleAt"
+  | "fire"
+  | "occurrences"
+  | "putCalendars"
+  | "calendars"
+  | "deleteCalendars"
+>
 
 const repeatable = { repeatable: true }
 
-const ascending = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string | number): ReadonlyArray<A> =>
+const ascending = <A>(rows: ReadonlyArray<A>, keyOf: (row: A) => string): ReadonlyArray<A> =>
   [...rows].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : 0))
 
-/** Makes them; a store that is not `shared` serves the node that joined last. */
-export const generalSchedules = (
-  run: RunGeneral,
-  { shared }: Pick<StoreCapabilities, "shared">,
-): General => ({
+/** Makes them. */
+export const generalSchedules = (run: RunGeneral): General => ({
   schedules: () => run((_, tables) => schedules(tables), repeatable),
   dueSchedules: (limit) => {
     checkLimit(limit, batchMax)
@@ -63,20 +59,6 @@ export const generalSchedules = (
     checkBatch("names", names)
     return run((_, { calendars }) => (names.length === 0 ? nothing : wait(calendars.remove(names))))
   },
-  join: ({ id, host, pid, runtime }, leaseMillis) =>
-    run(function* (_, { nodes, now }) {
-      if (!shared) for (const other of yield* wait(nodes.all())) yield* wait(nodes.remove(other.id))
-      const node = { id, startedAt: now(), host, pid, runtime, expiresAt: now() + leaseMillis }
-      yield* wait(nodes.put(node))
-      return node
-    }),
-  renew: (id, leaseMillis) =>
-    run((_, { nodes, now }) => wait(nodes.extend(id, now() + leaseMillis)), repeatable),
-  leave: (id) => run((_, { nodes }) => wait(nodes.remove(id))),
-  nodes: () =>
-    run(function* (_, { nodes }) {
-      return ascending(yield* wait(nodes.all()), ({ startedAt }) => startedAt)
-    }, repeatable),
 })
 
 function* schedules(tables: StoreTables): Sql<ReadonlyArray<ScheduleRow>> {

@@ -9,6 +9,7 @@ export { makeOperations, type RunWork, type Transaction } from "./operations.ts"
 export {
   type Cell,
   decodeAttempt,
+  decodeCredential,
   decodeDeadLetter,
   decodeDue,
   decodeEnded,
@@ -23,9 +24,10 @@ export {
 } from "./rows.ts"
 export { settleOne } from "./settle.ts"
 export { done, mapped, nothing, runAsync, runSync, type Sql, wait, waitAll } from "./Sql.ts"
-export { startRuns } from "./start.ts"
+export { adoptRuns, startRuns } from "./start.ts"
 export {
   type CalendarTable,
+  type CredentialTable,
   dueSchedule,
   type FlowReads,
   isOver,
@@ -74,10 +76,14 @@ export type * from "../../core/ports/StoreDriver.ts"
 export {
   batchMax,
   checkBatch,
+  checkCredential,
   checkFills,
   checkFires,
   checkLimit,
+  checkWorkers,
+  credentialsMax,
   pageMax,
   refusal,
+  tooManyCredentials,
   windowMax,
 } from "../../core/ports/StoreLimits.ts"

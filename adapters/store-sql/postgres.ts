@@ -10,6 +10,7 @@ import type { StoreCapabilities, StoreDriver } from "../../core/ports/StoreDrive
 import { makeOperations } from "./operations.ts"
 import { connect, type ConnectOptions } from "./postgres/connect.ts"
 import type { Connection } from "./postgres/Connection.ts"
+import { makeCredentials } from "./postgres/credentials.ts"
 import { promiseOf, readDurability } from "./postgres/durability.ts"
 import { examine } from "./postgres/examine.ts"
 import { unusable } from "./postgres/failures.ts"
@@ -119,6 +120,7 @@ export const driverOver = (
     ...makeListing(connection, session.tables),
     ...makeSchedules(connection, session.tables, session.given),
     ...makeNodes(connection, schema, session.tables, session.given),
+    ...makeCredentials(connection, session.tables, session.given),
   }
 }
 

@@ -10,6 +10,7 @@ import type {
   ScheduleRow,
   Trigger,
 } from "../../core/domain/Schedule.ts"
+import type { CredentialKind, CredentialRow } from "../../core/ports/StoreDriver.ts"
 
 /** What a column holds. */
 export type Cell = string | number | null
@@ -262,4 +263,15 @@ export const decodeOccurrence = (row: Row): Occurrence => ({
   nominalAt: numberOrNull(row["nominal_at"]),
   trigger: textOrNull(row["trigger"]),
   zoneData: textOrNull(row["zone_data"]),
+})
+
+/** A credential of its row. */
+export const decodeCredential = (row: Row): CredentialRow => ({
+  id: text(row["id"]),
+  kind: text(row["kind"]) as CredentialKind,
+  name: text(row["name"]),
+  hash: text(row["hash"]),
+  scope: text(row["scope"]),
+  expiresAt: numberOrNull(row["expires_at"]),
+  createdAt: number(row["created_at"]),
 })

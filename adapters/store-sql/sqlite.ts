@@ -8,6 +8,7 @@ import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import type { Examination } from "../../core/ports/Examination.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeClaim } from "./sqlite/claim.ts"
+import { makeCredentials } from "./sqlite/credentials.ts"
 import { type Database, type DatabaseOptions, openDatabase, versionOf } from "./sqlite/Database.ts"
 import { makeEnqueue } from "./sqlite/enqueue.ts"
 import { lockForEngine } from "./sqlite/engineLock.ts"
@@ -92,6 +93,7 @@ export const driverOver = (
     ...makeFire(session),
     ...makeLedger(session),
     ...makeNodes(session),
+    ...makeCredentials(session),
   }
 }
 

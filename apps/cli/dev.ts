@@ -144,6 +144,11 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
     }
     case "log":
       return line("grey", "|", `${nameOf(event.run)}: ${plain(event.line, 500)}`)
+    case "progress": {
+      const share = event.percent === null ? "" : `${Math.floor(event.percent)} %`
+      const text = [share, plain(event.note ?? "", 500)].filter((each) => each !== "").join(", ")
+      return line("grey", "|", `${nameOf(event.run)}: ${text || "at work"}`)
+    }
     case "stale":
       return line(
         "yellow",

@@ -16,6 +16,7 @@ import type { EngineEvent } from "../../core/observe/Event.ts"
 import { RunStore, type Store } from "../../core/ports/Store.ts"
 import type { Enqueued, RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
 import { type RunRequest, stopped } from "../../core/run/Enqueue.ts"
+import type { WorkersConfig } from "../../core/worker/WorkersConfig.ts"
 import { checkConfig, type Config, type Project } from "./config.ts"
 import { guardProcess } from "./guard.ts"
 import { makeFlowHandlers } from "./flowHandlers.ts"
@@ -101,6 +102,8 @@ export interface RunningEngine extends FlowCalls {
   /** Calls `listener` with all that happens until the returned function is called. */
   readonly on: (listener: (event: EngineEvent) => void) => () => void
   readonly load: EngineService["load"]
+  /** The workers that are connected; `null` without `StartOptions.workers`. */
+  readonly workers: EngineService["desk"]
   /** Drains, and closes the store. Calling it again waits for the same end. */
   readonly stop: (options?: { readonly grace?: TimeSpan }) => Promise<void>
 }
@@ -112,6 +115,8 @@ export interface StartOptions {
    * as `trouble` and do not end it.
    */
   readonly guard?: boolean
+  /** Serves workers: `RunningEngine.workers` takes their connections. */
+  readonly workers?: WorkersConfig
   /** Hears events from the very first one. */
   readonly onEvent?: (event: EngineEvent) => void
   /** Services to replace: clock, scheduler, random numbers. For tests. */
@@ -150,6 +155,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
     retentionMillis: project.retentionMillis,
     identity: { host: hostname(), pid: process.pid, runtime: runtimeName() },
     zones: { version: zoneDataVersion(process.versions) },
+    ...(options.workers === undefined ? {} : { workers: options.workers }),
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
   }).pipe(
     Layer.provideMerge(
@@ -283,6 +289,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
     },
     on: core.events.listen,
     load: core.load,
+    workers: core.desk,
     stop: ({ grace } = {}) => {
       const graceMillis =
         grace === undefined ? project.graceMillis : Result.getOrThrow(parseSpan("grace", grace))

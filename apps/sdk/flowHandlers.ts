@@ -76,7 +76,7 @@ const stepHandler =
         const items: unknown = await options.over(needs, input)
         return strict(() => list(around, inputs, items))
       }
-      const ctx = { ...contextOf(assignment.run, signal), input, needs, states }
+      const ctx = { ...contextOf(assignment, signal), input, needs, states }
       const first: unknown = options.input === undefined ? needs : await options.input(needs, input)
       const field = `output of step "${step.job}"`
       if (isWork(options.run))
@@ -95,7 +95,7 @@ const itemHandler =
       const inputs = inputsOf(assignment)
       const input = await strict(() => readers.input(flow, inputs))
       const index = run.step ?? 0
-      const ctx = { ...contextOf(run, signal), input, index }
+      const ctx = { ...contextOf(assignment, signal), input, index }
       const item = decodePayload(run.input)
       const field = `output of item ${index} of step "${job}"`
       if (isWork(options.run)) return strict(() => workOutput(around, field, run.job, run, item, signal))

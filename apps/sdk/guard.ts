@@ -4,7 +4,7 @@ import { errorInfo } from "../../core/domain/Payload.ts"
 import type { Events } from "../../core/observe/Event.ts"
 
 /** Reports such errors as `trouble` until the returned function is called. */
-export const guardProcess = (events: Events): (() => void) => {
+export const guardProcess = (events: Pick<Events, "publish">): (() => void) => {
   const report = (doing: string) => (error: unknown) => {
     const { name, message } = errorInfo(error)
     events.publish({ kind: "trouble", doing, error: `${name}: ${message}` })

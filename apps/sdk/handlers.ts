@@ -5,18 +5,20 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Handler } from "../../adapters/executor-inline/mod.ts"
+import { InvalidInput } from "../../core/domain/Errors.ts"
 import { errorInfo, decodePayload } from "../../core/domain/Payload.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import { NonRetryable, Snooze } from "../../core/domain/Signals.ts"
-import { parseSpan } from "../../core/domain/TimeSpan.ts"
+import { parseSpan, quote } from "../../core/domain/TimeSpan.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
+import type { Assignment } from "../../core/ports/Executor.ts"
 import { checkInput } from "./input.ts"
 import type { Job, RunContext } from "./job.ts"
 
 const lineMax = 2048
 
 /** What all contexts have: the run, its signal and ways to speak, but nothing to read. */
-export type MakeContext = (run: Run, signal: AbortSignal) => Omit<RunContext, "needs">
+export type MakeContext = (assignment: Assignment, signal: AbortSignal) => Omit<RunContext, "needs">
 
 /** Makes contexts; `services` may replace the clock. */
 export const makeContexts = (
@@ -24,11 +26,19 @@ export const makeContexts = (
   services: Context.Context<never> = Context.empty(),
 ): MakeContext => {
   const sleepOn = Effect.runPromiseWith(services)
-  return (run, signal) => ({
+  return ({ run, shard = null }, signal) => ({
     run: describe(run, startOf(run)),
     signal,
     // Code without types may log anything.
     log: (line: unknown) => publish({ kind: "log", run, line: String(line).slice(0, lineMax) }),
+    progress: (percent: unknown, note?: unknown) =>
+      publish({
+        kind: "progress",
+        run,
+        percent: checkPercent(percent),
+        note: note === undefined ? null : String(note).slice(0, lineMax),
+      }),
+    shard,
     sleep: async (span) => {
       const millis = Result.getOrThrow(parseSpan("sleep", span))
       try {
@@ -50,9 +60,10 @@ export const makeHandlers = (
 ): ReadonlyMap<string, Handler> => {
   const handler =
     (job: Job<any, any>, work: JobFunction): Handler =>
-    ({ run, needs }, signal) => {
+    (assignment, signal) => {
+      const { run, needs } = assignment
       const ctx: RunContext<any> = {
-        ...contextOf(run, signal),
+        ...contextOf(assignment, signal),
         needs: Object.fromEntries(
           Object.entries((job.options.needs ?? {}) as Record<string, Job>).map(([name, need]) => [
             name,
@@ -79,6 +90,17 @@ const checked = async (job: Job<any, any>, input: unknown, run: Run): Promise<un
   } catch (error) {
     throw new NonRetryable(errorInfo(error).message, { cause: error })
   }
+}
+
+// A share that was computed may be a little off, and of nothing it is not a number: that must not end an attempt.
+const checkPercent = (percent: unknown): number | null => {
+  if (typeof percent === "number") return Number.isNaN(percent) ? null : Math.min(100, Math.max(0, percent))
+  if (percent === null) return null
+  throw new InvalidInput({
+    field: "ctx.progress",
+    reason: `${quote(percent)} is not a number from 0 to 100`,
+    next: "Give a number, or null when it cannot be told.",
+  })
 }
 
 const startOf = (run: Run): number => run.startedAt ?? run.dueAt

@@ -1,5 +1,6 @@
 // Jobs as most people write them: a name, a function, and what should happen around it.
 import { EngineStopped } from "../../core/domain/Errors.ts"
+import type { Shard } from "../../core/domain/Placement.ts"
 import type { RetryOptions } from "../../core/domain/RetryPolicy.ts"
 import type { TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { RunningEngine, SendOptions, SentRun } from "./engine.ts"
@@ -32,6 +33,13 @@ export interface RunContext<N extends Needs = {}> {
   readonly needs: { readonly [K in keyof N]: N[K] extends Job<any, infer Output> ? Output : never }
   /** A line of text for whoever watches the engine, at most 2,048 characters. */
   readonly log: (line: string) => void
+  /**
+   * How far it is, 0 to 100 (what is outside counts as the nearest of them), `null` when it cannot tell; with a note of
+   * at most 2,048 characters. Only the newest counts, so call it as often as you like.
+   */
+  readonly progress: (percent: number | null, note?: string) => void
+  /** Which part of a broadcast this is; `null`: of none. */
+  readonly shard: Shard | null
   /** Waits; ends early by throwing when the signal is aborted. Runs on the engine's clock, so also in tests. */
   readonly sleep: (span: TimeSpan) => Promise<void>
   /** Ends this attempt, which is not counted, and runs again after the span. */

@@ -5,6 +5,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { StoreError } from "../domain/Errors.ts"
 import {
+  CredentialStore,
   FlowStore,
   NodeStore,
   RunStore,
@@ -59,6 +60,7 @@ export const aroundCalls = (
     Context.add(FlowStore, wrap(Context.get(store, FlowStore))),
     Context.add(ScheduleStore, wrap(Context.get(store, ScheduleStore))),
     Context.add(NodeStore, wrap(Context.get(store, NodeStore))),
+    Context.add(CredentialStore, wrap(Context.get(store, CredentialStore))),
     Context.add(StoreInfo, { capabilities, now: around("now", [], now) }),
   )
 }

@@ -16,8 +16,14 @@ const refusal = {
 const text = (error: { field: string; reason: string; next: string }): string =>
   `${error.field}: ${error.reason}. ${error.next}`
 
-/** A value that the caller gave is not acceptable: number, date, duration, name, option. */
-export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", refusal) {
+/**
+ * A value that the caller gave is not acceptable: number, date, duration, name, option. `position` is the offset in a text
+ * that is read part by part, such as a rule about labels.
+ */
+export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
+  ...refusal,
+  position: Schema.optional(Schema.Number),
+}) {
   override get message(): string {
     return text(this)
   }

@@ -14,7 +14,8 @@ export type Outcome =
       readonly retryAfterMillis: number | null
     }
   | { readonly kind: "snoozed"; readonly delayMillis: number }
-  | { readonly kind: "released" }
+  /** Not now and not here: ready again at once. */
+  | Released
   /** There is nothing to do: the run ends as skipped. */
   | { readonly kind: "declined"; readonly reason: string }
   /** Steps do the work: the run ends with them. */
@@ -24,6 +25,16 @@ export type Outcome =
       /** If they end badly: `false`: no further attempt, whatever the policy says. */
       readonly retryable: boolean
     }
+
+/** The run is given back, and with it the attempt. */
+export interface Released {
+  readonly kind: "released"
+  /**
+   * `true`: whoever was to start it was lost before. It counts as a loss, as when a node is lost before the start, and
+   * after `lossMax` of these the run is dead.
+   */
+  readonly loss?: boolean
+}
 
 /** A failed attempt. Unless it says otherwise, the policy decides whether and when there is another one. */
 export const failed = (
@@ -41,7 +52,7 @@ export type Settlement = { readonly id: string; readonly token: number } & (
   | { readonly kind: "succeeded"; readonly output: string | null }
   | { readonly kind: "failed"; readonly error: ErrorInfo; readonly retryInMillis: number | null }
   | { readonly kind: "snoozed"; readonly delayMillis: number }
-  | { readonly kind: "released" }
+  | Released
   | { readonly kind: "declined"; readonly reason: string }
   | {
       readonly kind: "expanded"

@@ -20,3 +20,11 @@ export interface Placement {
   /** One run for each worker that fits, each told its index and how many there are. */
   readonly broadcast: boolean
 }
+
+/** Which part of a broadcast a run is. */
+export interface Shard {
+  /** From 0. */
+  readonly index: number
+  /** How many workers it went to. */
+  readonly count: number
+}

@@ -1,6 +1,7 @@
 // Every change of a run's state, as a pure function from a row to the next row. Nothing else makes a state.
 // Stores apply these (or the same change as one conditional statement) and refuse whatever is not here:
 // a refused change is `null`, and the row stays as it was.
+import type { Settlement } from "./Outcome.ts"
 import { type ErrorInfo, isFinal, type NewRun, type Run, type RunState } from "./Run.ts"
 
 /** From each state, where a run may go. `claim` and the rest of this file keep to it by test. */
@@ -178,6 +179,53 @@ export const snoozed = (run: Run, token: number, delayMillis: number, now: numbe
 export const released = (run: Run, token: number): Run | null =>
   holds(run, token) ? { ...run, state: "ready", node: null, attempt: run.attempt - 1 } : null
 
+/** Whoever was to start it was lost before: the same, at most `lossMax` times. */
+export const lostUnstarted = (run: Run, token: number, now: number): Run | null =>
+  holds(run, token) ? givenBack(run, neverStarted, now) : null
+
+/** What became of an attempt, as the store is to keep it. `error`: of one that failed, and has a row of its own. */
+export interface Settling {
+  readonly next: Run
+  readonly error: ErrorInfo | null
+}
+
+/** An outcome under its token; that of a run that expands into steps is not one row's matter: see `expanded`. */
+export const settled = (
+  run: Run,
+  settlement: Exclude<Settlement, { readonly kind: "expanded" }>,
+  now: number,
+): Settling | null => {
+  const next = settledRun(run, settlement, now)
+  if (next === null) return null
+  if (settlement.kind === "failed") return { next, error: settlement.error }
+  // An attempt that was given back leaves no row, or the next one would carry the same number.
+  return { next, error: settlement.kind === "released" && next.state === "dead" ? next.error : null }
+}
+
+const settledRun = (
+  run: Run,
+  settlement: Exclude<Settlement, { readonly kind: "expanded" }>,
+  now: number,
+): Run | null => {
+  const { token } = settlement
+  switch (settlement.kind) {
+    case "succeeded":
+      return succeeded(run, token, settlement.output, now)
+    case "failed":
+      return failed(run, token, settlement.error, settlement.retryInMillis, now)
+    case "snoozed":
+      return snoozed(run, token, settlement.delayMillis, now)
+    case "released":
+      return settlement.loss === true ? lostUnstarted(run, token, now) : released(run, token)
+    case "declined":
+      return declined(run, token, settlement.reason, now)
+  }
+}
+
+/** Another node takes over what a worker carries on with, under the same token. */
+export const adopted = (run: Run, token: number, node: string): Run | null =>
+  holds(run, token) ? { ...run, node } : null
+
 /**
  * Its node is gone. After an acknowledged start the attempt is used: it retries at once, or is dead when that
  * was the last. Before it, the attempt is given back, at most `lossMax` times.
@@ -188,9 +236,7 @@ export const lost = (run: Run, error: ErrorInfo, now: number): Run | null => {
     if (run.attempt >= run.attemptMax) return ended(run, "dead", now, { error })
     return { ...run, state: "retrying", node: null, dueAt: now, error }
   }
-  const losses = run.losses + 1
-  if (losses > lossMax) return { ...ended(run, "dead", now, { error }), losses }
-  return { ...run, state: "ready", node: null, attempt: run.attempt - 1, losses }
+  return givenBack(run, error, now)
 }
 
 /** Somebody cancels it. A running one ends here too: its token no longer holds, so a late result is stale. */
@@ -208,6 +254,18 @@ export const isOverdue = (run: Run, now: number): boolean => run.expiresAt !== n
 
 // Blocked by its needs, a run has not used an attempt yet; by its steps, it has.
 const waitsForSteps = (run: Run): boolean => run.state === "blocked" && run.attempt > 0
+
+const neverStarted: ErrorInfo = {
+  name: "NeverStarted",
+  message: "Whoever was to start it was lost before, time after time",
+  kind: "lost",
+}
+
+const givenBack = (run: Run, error: ErrorInfo, now: number): Run => {
+  const losses = run.losses + 1
+  if (losses > lossMax) return { ...ended(run, "dead", now, { error }), losses }
+  return { ...run, state: "ready", node: null, attempt: run.attempt - 1, losses }
+}
 
 const holds = (run: Run, token: number): boolean => run.state === "running" && run.token === token
 

@@ -11,14 +11,14 @@ import type { InvalidInput, InvalidSchedule, StoreError } from "../domain/Errors
 import { makeIds } from "../domain/Ids.ts"
 import type { NewSchedule } from "../domain/Schedule.ts"
 import { type Events, makeEvents } from "../observe/Event.ts"
-import type { Executor } from "../ports/Executor.ts"
+import { Executor } from "../ports/Executor.ts"
 import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
 import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
-import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
+import { makeAftermath } from "../run/Aftermath.ts"
 import { type Dispatcher, makeDispatcher } from "../run/Dispatcher.ts"
 import { makeFlowWatch } from "../run/FlowWatch.ts"
-import { type Enqueue, type EnqueueError, makeEnqueue, type RunRequest } from "../run/Enqueue.ts"
+import { makeEnqueue } from "../run/Enqueue.ts"
 import { makeReclaimer } from "../run/Reclaimer.ts"
 import { makeSettler } from "../run/Settlement.ts"
 import { makeTriggerParser } from "../trigger/Dialects.ts"
@@ -26,51 +26,19 @@ import { makePlanner } from "../trigger/Planner.ts"
 import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
-import { type Backfill, makeBackfill } from "./Backfill.ts"
+import type { DeskControl } from "../worker/Desk.ts"
+import { makeBackfill } from "./Backfill.ts"
 import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
-import { type FlowOperations, makeFlowOperations } from "./FlowOperations.ts"
+import type { EngineService } from "./EngineService.ts"
+import { makeFlowOperations } from "./FlowOperations.ts"
 import { makeMembership } from "./Membership.ts"
-import { makeOperate, type Operate } from "./Operate.ts"
+import { makeOperate } from "./Operate.ts"
 import { saveCalendars } from "./SavedCalendars.ts"
 import { saveSchedules } from "./SavedSchedules.ts"
 import { makeRunsOf } from "./ScheduledRuns.ts"
+import { isClaimedForWorkers, makeWorkersDesk } from "./WorkersDesk.ts"
 
-/** What can be asked of a running engine. */
-export interface EngineService extends FlowOperations {
-  readonly events: Events
-  /** Stores a run; it is acknowledged when it is in the store. */
-  readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
-  readonly enqueueAll: Enqueue["enqueueAll"]
-  readonly cancel: (
-    ids: ReadonlyArray<string>,
-    reason: string,
-  ) => Effect.Effect<ReadonlyArray<Cancelled>, StoreError>
-  /** Makes new runs of dead ones. */
-  readonly replay: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Replayed>, StoreError>
-  /** Pauses with a note, or resumes. Answers whether the schedule is there. */
-  readonly pauseSchedule: (
-    id: string,
-    paused: boolean,
-    note?: string | null,
-  ) => Effect.Effect<boolean, StoreError>
-  /** Starts a run of the schedule now, beside its instants. Its overlap holds; a fixed delay counts from this run. */
-  readonly runNow: Operate["runNow"]
-  /** Decides the next instant as skipped. */
-  readonly skipNext: Operate["skipNext"]
-  /** Gives instants of the past their runs. */
-  readonly backfill: Backfill
-  /** A run was stored by another way than `enqueue`, due at this instant; 0: at once. */
-  readonly look: (dueAt: number) => void
-  /** The id of this engine's node. */
-  readonly node: () => string
-  /** Runs whose handlers run now, and its slots. */
-  readonly load: () => { readonly carried: number; readonly slots: number; readonly waitingInWheel: number }
-  /**
-   * Stops without loss: takes no new work, waits up to `graceMillis` for running handlers, tells the rest to stop
-   * and hands their runs back, writes all outcomes, leaves. Calling it again waits for the same end.
-   */
-  readonly drain: (graceMillis: number) => Effect.Effect<void>
-}
+export type { EngineService } from "./EngineService.ts"
 
 /** The engine. */
 export class Engine extends Context.Service<Engine, EngineService>()("uhrwerk/core/Engine") {
@@ -116,7 +84,11 @@ const makeEngine = (
     for (const text of capabilities.cautions ?? []) events.publish({ kind: "caution", text })
 
     // The loops of each part run before the parts after it are made: a start takes as long as its store.
-    const later: { dispatcher?: Dispatcher; close?: () => void } = {}
+    const later: { dispatcher?: Dispatcher; desk?: DeskControl | null; close?: () => void } = {}
+    const wake = (): void => {
+      later.dispatcher?.wake()
+      later.desk?.wake()
+    }
     let outdated = false
     const membership = yield* makeMembership({
       identity: config.identity,
@@ -126,8 +98,9 @@ const makeEngine = (
       onLost: (node) => {
         events.publish({ kind: "leaseLost", node })
         later.dispatcher?.stopAll("leaseLost")
+        later.desk?.leaseLost()
       },
-      onHeld: () => later.dispatcher?.wake(),
+      onHeld: wake,
       onOutdated: ({ message }) => {
         outdated = true
         later.close?.()
@@ -140,7 +113,7 @@ const makeEngine = (
       onTrouble: (error) => onTrouble("settle runs", error),
     })
     const horizon = yield* makeHorizon(
-      () => later.dispatcher?.wake(),
+      wake,
       (error) => Effect.sync(() => onTrouble("load the horizon", error)),
       config.pollMillis,
     )
@@ -149,11 +122,17 @@ const makeEngine = (
       pollMillis: config.pollMillis,
       timers,
       events,
-      isAwaited: (id): boolean => later.dispatcher?.carriesStepOf(id) ?? true,
+      isAwaited: (id): boolean =>
+        (later.dispatcher?.carriesStepOf(id) ?? true) || later.desk?.carriesStepOf(id) === true,
       onDue: horizon.add,
-      onClosed: () => later.dispatcher?.checkCarried(),
+      onClosed: () => {
+        later.dispatcher?.checkCarried()
+        later.desk?.check()
+      },
       onTrouble,
     })
+    const aftermath = makeAftermath({ events, flows, onDue: horizon.add })
+    const { jobs: ownJobs } = yield* Executor
     const dispatcher = yield* makeDispatcher({
       book: config.book,
       slots: config.slots,
@@ -164,18 +143,36 @@ const makeEngine = (
       flows,
       timers,
       events,
-      onDue: horizon.add,
+      aftermath,
+      isWorkers: (run) =>
+        later.desk != null && (later.desk.has(run) || isClaimedForWorkers(config.book, ownJobs, run)),
       onTrouble,
     })
     later.dispatcher = dispatcher
+    const desk = yield* makeWorkersDesk({
+      config,
+      membership,
+      settler,
+      aftermath,
+      timers,
+      events,
+      ids,
+      random: () => random.nextDoubleUnsafe(),
+      isCarried: dispatcher.carries,
+      follow: flows.add,
+      onTrouble,
+    })
+    later.desk = desk
     yield* makeReclaimer({
       node: membership.id,
       everyMillis: Math.max(config.leaseMillis / 4, config.pollMillis),
       leaseMillis: config.leaseMillis,
       retentionMillis: config.retentionMillis,
+      // Where the start of an engine ends all other leases, workers get the time to come back with what they have.
+      holdMillis: desk !== null && !capabilities.shared ? config.leaseMillis : 0,
       events,
       wake: () => {
-        dispatcher.wake()
+        wake()
         // This node may have no slot for them, and the others would find them with their next poll only.
         notifier.publish({ kind: "runs", dueAt: 0 })
       },
@@ -211,6 +208,7 @@ const makeEngine = (
       planner.close()
       enqueue.close()
       dispatcher.close()
+      desk?.close()
     }
     if (outdated) later.close()
 
@@ -218,17 +216,22 @@ const makeEngine = (
       if (hint.kind === "schedules") planner.wake()
       else if (hint.kind === "cancelled") {
         dispatcher.cancel(hint.ids)
+        desk?.cancel(hint.ids)
+        desk?.check()
         flows.look()
       } else if (hint.dueAt > now()) horizon.add(hint.dueAt)
-      else dispatcher.wake()
+      else wake()
     })
+    // What workers have begun stays theirs while the lease holds, for the server that they connect to next.
+    const leave = Effect.suspend(() => (later.desk?.end() ? membership.lapse : membership.leave))
     // A scope that ends without a drain: nothing more is claimed, and handlers do not go on unseen.
     const abandon = Effect.sync(() => {
       unsubscribe()
       dispatcher.close()
       dispatcher.stopAll("leaseLost")
+      desk?.close()
     })
-    yield* Effect.addFinalizer(() => Effect.andThen(abandon, membership.leave))
+    yield* Effect.addFinalizer(() => Effect.andThen(abandon, leave))
     // A fixed delay counts from the end of its run, a queue goes on with it, and so does catching up with all. Most
     // schedules wait for no end, and a look at the store for each would cost more than the rest of their planning.
     const heedless = new Set(
@@ -245,9 +248,11 @@ const makeEngine = (
         yield* Effect.timeoutOption(enqueue.flushed, lastWritesMillis)
         yield* Effect.timeoutOption(dispatcher.idle, yield* Effect.sync(() => grace))
         dispatcher.stopAll("drain")
-        const handedBack = Effect.all([dispatcher.idle, dispatcher.sure, settler.flushed], { discard: true })
-        yield* Effect.timeoutOption(handedBack, lastWritesMillis)
-        yield* membership.leave
+        const unbegun = desk?.handedBack ?? Effect.void
+        const handedBack = [dispatcher.idle, dispatcher.sure, unbegun, settler.flushed]
+        yield* Effect.timeoutOption(Effect.all(handedBack, { discard: true }), lastWritesMillis)
+        yield* leave
+        yield* Effect.timeoutOption(settler.flushed, lastWritesMillis)
       }),
     )
     let grace = 0
@@ -257,6 +262,7 @@ const makeEngine = (
     return {
       ...flowOperations,
       events,
+      desk,
       node: membership.id,
       look: (dueAt) => notifier.publish({ kind: "runs", dueAt }),
       load: () => ({ carried: dispatcher.size(), slots: config.slots, waitingInWheel: horizon.size() }),

@@ -6,6 +6,7 @@ import type { NewSchedule } from "../domain/Schedule.ts"
 import type { EngineEvent } from "../observe/Event.ts"
 import type { CronDialects } from "../ports/CronDialect.ts"
 import type { ZoneSource } from "../trigger/ZoneData.ts"
+import type { WorkersConfig } from "../worker/WorkersConfig.ts"
 import type { NodeIdentity } from "./Membership.ts"
 
 /** An engine's configuration; times in milliseconds. */
@@ -29,6 +30,8 @@ export interface EngineConfig {
   readonly identity: NodeIdentity
   /** Whose zone data: absent, the host's, of a release that is not known. */
   readonly zones?: ZoneSource
+  /** How workers are served; absent: none are. */
+  readonly workers?: WorkersConfig
   /** Hears events from the very first one, also those of the start. */
   readonly onEvent?: (event: EngineEvent) => void
 }

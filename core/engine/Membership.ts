@@ -25,6 +25,8 @@ export interface Membership {
   readonly holdsLease: () => boolean
   /** Ends the lease, so that nobody waits for it. */
   readonly leave: Effect.Effect<void>
+  /** Renews it once more and lets it end by itself: until then what this node carries is nobody else's. */
+  readonly lapse: Effect.Effect<void>
 }
 
 /** Joins, and renews until the scope ends. `onLost` is called when the runs of this node are no longer its own. */
@@ -121,6 +123,11 @@ export const makeMembership = (options: {
         if (left) return Effect.void
         left = true
         return Effect.ignore(store.leave(id))
+      }),
+      lapse: Effect.suspend(() => {
+        if (left) return Effect.void
+        left = true
+        return Effect.ignore(store.renew(id, leaseMillis))
       }),
     }
   })

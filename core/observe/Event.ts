@@ -53,7 +53,33 @@ export type EngineEvent =
   /** The clock was set back, by about so much; fixed rates and delays that were ahead of it go on at once. */
   | { readonly kind: "clockBack"; readonly millis: number; readonly schedules: number }
   | { readonly kind: "log"; readonly run: Run; readonly line: string }
+  /** How far a handler says that it is, from 0 to 100; `null`: it cannot tell. */
+  | {
+      readonly kind: "progress"
+      readonly run: Run
+      readonly percent: number | null
+      readonly note: string | null
+    }
   | { readonly kind: "leaseLost"; readonly node: string }
+  /**
+   * A worker came or went, or what it sent was refused. `worker` is its name, or the address of one that did not say it.
+   * `cut`: its connection is gone, it may come back; `over`: its session has ended, `reason` says how.
+   */
+  | {
+      readonly kind: "worker"
+      readonly worker: string
+      readonly what:
+        | "connected"
+        | "resumed"
+        | "alive"
+        | "suspect"
+        | "draining"
+        | "cut"
+        | "over"
+        | "denied"
+        | "refused"
+      readonly reason: string | null
+    }
   /** At the start, once each: what the storage, as it is set up, may lose; see `StoreCapabilities.cautions`. */
   | { readonly kind: "caution"; readonly text: string }
   /** A newer version has changed the store's tables: this engine takes and plans nothing more. Drain it, and upgrade. */

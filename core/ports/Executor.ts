@@ -1,6 +1,7 @@
 // The executor port: whoever can run a job's handler. Plain functions, as it is called once a run.
 import * as Context from "effect/Context"
 import type { Outcome } from "../domain/Outcome.ts"
+import type { Shard } from "../domain/Placement.ts"
 import type { Run } from "../domain/Run.ts"
 import type { StepInputs } from "./StoreDriver.ts"
 
@@ -13,6 +14,8 @@ export interface Assignment {
   readonly step: StepInputs | null
   /** By when the attempt is over, in milliseconds from its start; `null`: no limit. The dispatcher keeps it. */
   readonly timeoutMillis: number | null
+  /** Which part of a broadcast it is; absent: of none. */
+  readonly shard?: Shard
 }
 
 /** Why an attempt is told to stop. */

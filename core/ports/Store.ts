@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { StoreError } from "../domain/Errors.ts"
 import type {
+  CredentialStoreDriver,
   FlowStoreDriver,
   NodeStoreDriver,
   RunStoreDriver,
@@ -39,14 +40,19 @@ export class NodeStore extends Context.Service<NodeStore, Lifted<NodeStoreDriver
   "uhrwerk/core/NodeStore",
 ) {}
 
+/** Credentials of workers and of clients of the API in the store. */
+export class CredentialStore extends Context.Service<CredentialStore, Lifted<CredentialStoreDriver>>()(
+  "uhrwerk/core/CredentialStore",
+) {}
+
 /** The store's clock and what it can promise. */
 export class StoreInfo extends Context.Service<
   StoreInfo,
   { readonly now: Effect.Effect<number, StoreError>; readonly capabilities: StoreCapabilities }
 >()("uhrwerk/core/StoreInfo") {}
 
-/** All five services of a store. */
-export type Store = RunStore | FlowStore | ScheduleStore | NodeStore | StoreInfo
+/** All services of a store. */
+export type Store = RunStore | FlowStore | ScheduleStore | NodeStore | CredentialStore | StoreInfo
 
 const runOperations = [
   "enqueue",
@@ -56,6 +62,7 @@ const runOperations = [
   "promote",
   "dueWithin",
   "carried",
+  "adopt",
   "reclaim",
   "cancel",
   "get",
@@ -87,17 +94,32 @@ const scheduleOperations = [
   "deleteCalendars",
 ] as const satisfies ReadonlyArray<keyof ScheduleStoreDriver>
 
-const nodeOperations = ["join", "renew", "leave", "nodes"] as const satisfies ReadonlyArray<
-  keyof NodeStoreDriver
->
+const nodeOperations = [
+  "join",
+  "renew",
+  "leave",
+  "nodes",
+  "reportWorkers",
+  "workers",
+] as const satisfies ReadonlyArray<keyof NodeStoreDriver>
+
+const credentialOperations = [
+  "putCredential",
+  "credentials",
+  "deleteCredentials",
+] as const satisfies ReadonlyArray<keyof CredentialStoreDriver>
 
 /** The name of an operation that a store may be asked for. */
 export type StoreOperation =
-  | (typeof runOperations | typeof flowOperations | typeof scheduleOperations | typeof nodeOperations)[number]
+  | (typeof runOperations)[number]
+  | (typeof flowOperations)[number]
+  | (typeof scheduleOperations)[number]
+  | (typeof nodeOperations)[number]
+  | (typeof credentialOperations)[number]
   | "now"
 
 /**
- * The five services over a driver that `open` makes; it is closed with the layer's scope. What `open` fails
+ * The services over a driver that `open` makes; it is closed with the layer's scope. What `open` fails
  * with (a file that is no database, a newer schema) passes through as it is.
  */
 export const layerDriver = <E, R>(
@@ -118,6 +140,7 @@ export const contextDriver = (driver: StoreDriver): Context.Context<Store> =>
     Context.add(FlowStore, lift(driver, flowOperations)),
     Context.add(ScheduleStore, lift(driver, scheduleOperations)),
     Context.add(NodeStore, lift(driver, nodeOperations)),
+    Context.add(CredentialStore, lift(driver, credentialOperations)),
     Context.add(StoreInfo, {
       now: call(driver, "now", () => driver.now()),
       capabilities: driver.capabilities,

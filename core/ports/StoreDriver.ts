@@ -7,9 +7,13 @@ import type { DeadLetter } from "../domain/DeadLetter.ts"
 import type { Settled, Settlement } from "../domain/Outcome.ts"
 import type { Attempt, NewRun, Run, RunState } from "../domain/Run.ts"
 import type { DueSchedule, Occurrence, PutSchedule, ScheduleRow } from "../domain/Schedule.ts"
+import type { CredentialStoreDriver } from "./CredentialStoreDriver.ts"
 import type { FlowStoreDriver } from "./FlowStoreDriver.ts"
+import type { NodeStoreDriver } from "./NodeStoreDriver.ts"
 
+export type * from "./CredentialStoreDriver.ts"
 export type * from "./FlowStoreDriver.ts"
+export type * from "./NodeStoreDriver.ts"
 
 /** A value now or later: a driver answers as its database does. */
 export type Awaitable<A> = A | Promise<A>
@@ -128,6 +132,12 @@ export interface RunStoreDriver {
    * answer it never got.
    */
   carried(node: string, limit: number, after?: string): Awaitable<ReadonlyArray<Run>>
+  /**
+   * Gives running runs to `node`, whoever held them, under their own tokens: how a node takes over what workers carry
+   * that have come to it. Nothing else of them changes. Answers which are its own now; one that was before is as well, so
+   * that repeating it is harmless. A node without a lease gets none. At most 1,000.
+   */
+  adopt(node: string, runs: ReadonlyArray<Held>): Awaitable<ReadonlyArray<boolean>>
   /**
    * Takes back runs of nodes whose lease has expired, the lowest id first and at most `limit`, never those of `self`.
    * The end of one may end another, as in a flow that fails with its first step. What had started has lost an attempt;
@@ -263,34 +273,6 @@ export interface ScheduleStoreDriver {
   }): Awaitable<ReadonlyArray<Occurrence>>
 }
 
-/** A node: one engine process, and until when its lease holds. */
-export interface NodeRow {
-  readonly id: string
-  /** Told apart from an earlier node of the same name. */
-  readonly startedAt: number
-  readonly host: string
-  readonly pid: number
-  readonly runtime: string
-  readonly expiresAt: number
-}
-
-/** Nodes and their leases. */
-export interface NodeStoreDriver {
-  /**
-   * Enters a node, in place of an earlier one of its id. A store that serves one engine at a time ends the leases of
-   * all others here.
-   */
-  join(node: Omit<NodeRow, "expiresAt" | "startedAt">, leaseMillis: number): Awaitable<NodeRow>
-  /**
-   * Extends the lease, from now; `false` when the node is not there: its runs were, or may be, taken. A lease that has
-   * ended is extended as long as nobody has taken them.
-   */
-  renew(nodeId: string, leaseMillis: number): Awaitable<boolean>
-  /** Removes the node; what it carries can be reclaimed at once. Harmless when it is not there. */
-  leave(nodeId: string): Awaitable<void>
-  nodes(): Awaitable<ReadonlyArray<NodeRow>>
-}
-
 /** What a store can promise, said honestly. */
 export interface StoreCapabilities {
   /** Name in errors and logs. */
@@ -307,7 +289,8 @@ export interface StoreCapabilities {
 }
 
 /** Everything that a storage adapter implements. */
-export interface StoreDriver extends RunStoreDriver, FlowStoreDriver, ScheduleStoreDriver, NodeStoreDriver {
+export interface StoreDriver
+  extends RunStoreDriver, FlowStoreDriver, ScheduleStoreDriver, NodeStoreDriver, CredentialStoreDriver {
   readonly capabilities: StoreCapabilities
   /** The store's clock, in epoch milliseconds: it decides due times, leases and expiry. */
   now(): Awaitable<number>

@@ -1,6 +1,7 @@
 // The bounds of a call to the store, and how a call is refused: before anything was changed, and saying so,
 // because the engine repeats whatever may have been done.
-import type { Fill, Fire } from "./StoreDriver.ts"
+import { utf8Length } from "../domain/Payload.ts"
+import type { Fill, Fire, PutCredential } from "./StoreDriver.ts"
 
 /** Rows in one call. */
 export const batchMax = 1_000
@@ -8,6 +9,11 @@ export const batchMax = 1_000
 export const pageMax = 200
 /** Due times in one window. */
 export const windowMax = 100_000
+
+/** Bytes of what a node says of its workers. */
+export const workersBytesMax = 1_048_576
+/** Credentials in a store. */
+export const credentialsMax = 10_000
 
 /** An error after which nothing was done. */
 export const refusal = (message: string): RangeError =>
@@ -40,4 +46,33 @@ export const checkLimit = (limit: number, max: number): void => {
   if (!Number.isInteger(limit) || limit < 1 || limit > max) {
     throw refusal(`limit: ${limit} is not a whole number from 1 to ${max}`)
   }
+}
+
+/** Throws a `RangeError` when what a node says of its workers is too long. */
+export const checkWorkers = (workers: string): void => checkBytes("workers", workers, workersBytesMax)
+
+/** Throws a `RangeError` that names the field of a credential that cannot be stored; the hash is in no error. */
+export const checkCredential = ({ id, kind, name, hash, scope, expiresAt }: PutCredential): void => {
+  checkLength("id", id, 64)
+  if (kind !== "worker" && kind !== "api")
+    throw refusal(`kind: "${kind as string}" is neither "worker" nor "api"`)
+  checkLength("name", name, 255)
+  if (!/^[0-9a-f]{64}$/.test(hash)) throw refusal("hash: not 64 hexadecimal digits in lower case")
+  checkBytes("scope", scope, 65_536)
+  if (expiresAt !== null && !Number.isSafeInteger(expiresAt))
+    throw refusal(`expiresAt: ${expiresAt} is not a whole number of milliseconds`)
+}
+
+/** The refusal of one more. */
+export const tooManyCredentials = (): RangeError =>
+  refusal(`credentials: ${credentialsMax} are stored, and that is as many as there may be; delete some`)
+
+const checkLength = (field: string, text: string, max: number): void => {
+  if (text.length < 1 || text.length > max)
+    throw refusal(`${field}: ${text.length} characters are not 1 to ${max}`)
+}
+
+const checkBytes = (field: string, text: string, max: number): void => {
+  const bytes = utf8Length(text)
+  if (bytes > max) throw refusal(`${field}: ${bytes} bytes are more than ${max}`)
 }

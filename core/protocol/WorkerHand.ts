@@ -116,8 +116,8 @@ export const startDrain = (
   moment: Moment,
   effects: Effects,
 ): void => {
-  // Its own end is not taken back by a server that drains.
-  if (state.drain?.self === true) return
+  // Its own end is not taken back by a server that drains, and not put off.
+  if (state.drain?.self === true && !(drain.self && drain.endAt < state.drain.endAt)) return
   state.drain = drain
   for (const entry of state.hand.values())
     if (entry.state === "waiting")

@@ -55,9 +55,10 @@ export const stepWorker = (
       const key = keyOf(event)
       const entry = state.hand.get(key)
       const largest = state.welcome?.frameBytesMax ?? frameBytesMax
-      if (entry?.state === "running")
+      if (entry?.state === "running") {
+        if (event.runsOn === true) state.strays.add(key)
         finishEntry(state, entry, endedOf(entry, event.outcome, largest), moment, effects)
-      else state.strays.delete(key)
+      } else if (event.runsOn !== true) state.strays.delete(key)
       beginNext(state, effects)
       break
     }

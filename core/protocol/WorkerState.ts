@@ -66,8 +66,17 @@ export type WorkerEvent =
   | { readonly kind: "closed"; readonly connection: number; readonly code: number }
   | { readonly kind: "message"; readonly connection: number; readonly message: Message }
   | { readonly kind: "refused"; readonly connection: number; readonly refused: Refused }
-  /** A handler ended. */
-  | { readonly kind: "ended"; readonly run: string; readonly token: number; readonly outcome: Outcome }
+  /**
+   * A handler ended; with `runsOn` only its attempt has, as it does not obey: it takes a slot until it is said to have
+   * ended once more, and no other attempt of its run is begun beside it.
+   */
+  | {
+      readonly kind: "ended"
+      readonly run: string
+      readonly token: number
+      readonly outcome: Outcome
+      readonly runsOn?: true
+    }
   | { readonly kind: "report"; readonly report: Extract<Sent, { readonly type: "progress" | "log" }> }
   | { readonly kind: "drain"; readonly graceMillis: number; readonly reason: string }
   | { readonly kind: "tick" }

@@ -6,15 +6,15 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { StoreError } from "../domain/Errors.ts"
-import type { Expansion } from "../domain/Flow.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { Outcome, Settled } from "../domain/Outcome.ts"
-import { isFinal, type Run, type RunState } from "../domain/Run.ts"
+import type { Run } from "../domain/Run.ts"
 import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { Executor, type StopReason } from "../ports/Executor.ts"
 import { type FlowStore, RunStore } from "../ports/Store.ts"
 import type { Timers } from "../ports/Timers.ts"
+import type { Aftermath } from "./Aftermath.ts"
 import { type Carried, CarriedRuns } from "./CarriedRuns.ts"
 import type { FlowWatch } from "./FlowWatch.ts"
 import { makeHeldBy } from "./Held.ts"
@@ -31,6 +31,8 @@ export interface Dispatcher {
   readonly cancel: (ids: ReadonlyArray<string>) => void
   /** Steps may have been called off: asks now which carried runs are still ours. */
   readonly checkCarried: () => void
+  /** Whether this attempt is carried. */
+  readonly carries: (run: Run) => boolean
   /** Whether a step of this run is carried, and still ours. */
   readonly carriesStepOf: (id: string) => boolean
   /** Tells all handlers to stop; with `drain` their runs are handed back unfinished. */
@@ -57,8 +59,9 @@ export interface DispatcherOptions {
   readonly flows: FlowWatch
   readonly timers: Timers
   readonly events: Events
-  /** A run waits again, until this instant. */
-  readonly onDue: (dueAt: number) => void
+  readonly aftermath: Aftermath
+  /** Whether a run that the node holds is one of those that workers carry for it. */
+  readonly isWorkers: (run: Run) => boolean
   readonly onTrouble: (doing: string, error: StoreError) => void
 }
 
@@ -135,36 +138,8 @@ export const makeDispatcher = (
     }
 
     const settledAs = (each: Carried, outcome: Outcome, settled: Settled, durationMillis: number): void => {
-      const { run } = each
       forget(each)
-      // The end of a step may be the end of its flow run; a stale one may come of that end.
-      if (run.parentId !== null && (settled.state === null || isFinal(settled.state)))
-        flows.look([run.parentId])
-      if (settled.result === "stale" || settled.state === null) {
-        events.publish({ kind: "stale", run })
-        return
-      }
-      if (outcome.kind === "expanded") return expandedAs(run, outcome.expansion, settled.state)
-      const waits = settled.state === "retrying" || settled.state === "scheduled"
-      if (waits && settled.dueAt !== null) options.onDue(settled.dueAt)
-      events.publish({
-        kind: "ended",
-        run,
-        state: settled.state,
-        durationMillis,
-        error: outcome.kind === "failed" ? outcome.error : null,
-        output: outcome.kind === "succeeded" ? outcome.output : null,
-        dueAt: waits ? settled.dueAt : null,
-      })
-    }
-
-    const expandedAs = (run: Run, expansion: Expansion, state: RunState): void => {
-      const isFlow = expansion.kind === "flow"
-      const steps = isFlow ? expansion.definition.steps : expansion.items
-      events.publish({ kind: "expanded", run, steps: steps.length })
-      flows.expanded(run, isFlow ? expansion.definition.timeoutMillis : null)
-      // No step to wait for: it has ended with the same write.
-      if (state !== "blocked") flows.look([run.id])
+      options.aftermath(each.run, outcome, settled, durationMillis)
     }
 
     const forget = (each: Carried): void => {
@@ -199,7 +174,8 @@ export const makeDispatcher = (
       const node = options.node()
       if (!sure.isOpen()) {
         // An earlier attempt of one of them may be here still, while its outcome is on its way.
-        const isNew = ({ id, token }: Run): boolean => carried.get(id)?.run.token !== token
+        const isNew = (run: Run): boolean =>
+          carried.get(run.id)?.run.token !== run.token && !options.isWorkers(run)
         yield* startAll((yield* heldBy(node)).filter(isNew))
         sure.openUnsafe()
         return true
@@ -274,6 +250,7 @@ export const makeDispatcher = (
         checkCarried()
       },
       checkCarried,
+      carries: ({ id, token }) => carried.get(id)?.run.token === token,
       carriesStepOf: (id) => [...carried.values()].some(({ run, told }) => run.parentId === id && !told),
       stopAll: (reason) => {
         if (reason === "leaseLost") sure.openUnsafe()

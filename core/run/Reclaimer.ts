@@ -24,6 +24,8 @@ export const makeReclaimer = (options: {
   readonly leaseMillis: number
   /** How long ended runs are kept, in milliseconds; `null`: for ever. */
   readonly retentionMillis: number | null
+  /** For how long after the start nothing is taken back, in milliseconds. */
+  readonly holdMillis: number
   readonly events: Events
   /** Something became ready, more than this node may have slots for. */
   readonly wake: () => void
@@ -36,10 +38,12 @@ export const makeReclaimer = (options: {
     const clock = yield* Clock.Clock
     const monotonic = () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
     let pruneAt = monotonic()
+    const reclaimFrom = monotonic() + options.holdMillis
     // On the monotonic clock: before it no lease ends that was there at the last look at leases.
     let endAt = monotonic()
 
     const reclaim = Effect.gen(function* () {
+      if (monotonic() < reclaimFrom) return
       let taken = batchMax
       while (taken === batchMax) {
         const runs = yield* store.reclaim(options.node(), batchMax)
@@ -79,6 +83,8 @@ export const makeReclaimer = (options: {
     /** Whole milliseconds, and one more: a lease has ended when its last one is over. */
     const pause = Effect.suspend(() => {
       const { everyMillis } = options
+      const held = reclaimFrom - monotonic()
+      if (held > 0) return Effect.sleep(Math.min(held, everyMillis))
       if (!info.capabilities.shared) return Effect.sleep(everyMillis)
       const untilEnd = endAt - monotonic() + 1
       return Effect.sleep(untilEnd > 0 ? Math.min(untilEnd, everyMillis) : everyMillis)

@@ -55,6 +55,6 @@ export interface Desk {
   readonly drain: (worker: string, graceMillis: number, reason: string) => boolean
   /** Ends its session now; what it had begun is lost, as if it had vanished. `false`: there is none of this name. */
   readonly disconnect: (worker: string, reason: string) => boolean
-  /** Ends every session whose credential is not among these (4401). */
+  /** Ends every session whose credential is not among these, also those that came without one (4401). */
   readonly keepOnly: (credentials: ReadonlySet<string>) => void
 }

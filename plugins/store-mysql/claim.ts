@@ -64,10 +64,11 @@ export const look = async (
   }
 }
 
-// A claim may be on its way for longer than the lease of its node.
-const leaseHolds = (given: Given): string =>
+/** Whether the lease of a node holds, with `leaseValues`: a call may be on its way for longer. */
+export const leaseHolds = (given: Given): string =>
   `exists (select 1 from nodes where nodes.id = ? and nodes.expires_at > ${given === null ? clock : "?"})`
-const leaseValues = (given: Given, node: string): ReadonlyArray<Value> =>
+/** Its values. */
+export const leaseValues = (given: Given, node: string): ReadonlyArray<Value> =>
   given === null ? [node] : [node, given]
 
 const firstToStart = (a: Row, b: Row): number =>

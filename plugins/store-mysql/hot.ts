@@ -22,12 +22,13 @@ import {
   settleOne,
   storeRuns,
 } from "uhrwerk/sql"
+import { adopt } from "./adopt.ts"
 import { isLeftBehind, look, type Look, makeReady, start, take } from "./claim.ts"
 import { enqueueAlone } from "./enqueue.ts"
 import { isDuplicate } from "./failures.ts"
 import { fireTogether, isPlain } from "./fire.ts"
 import type { Session } from "./Session.ts"
-import { type Plain, settleAlone } from "./settle.ts"
+import { isPlain as isSingle, settleAlone } from "./settle.ts"
 
 // How often one claim mends what stands in its way; each time at most `batchMax` runs and flow runs.
 const mendMax = 20
@@ -82,6 +83,11 @@ export const makeHot = ({ connection, given, transaction, run, fold }: Session) 
     started: async (held: ReadonlyArray<Held>): Promise<ReadonlyArray<boolean>> => {
       checkBatch("runs", held)
       return start(connection, held)
+    },
+    adopt: async (node: string, held: ReadonlyArray<Held>): Promise<ReadonlyArray<boolean>> => {
+      checkBatch("runs", held)
+      if (held.length === 0) return []
+      return connection.transaction((queryable) => adopt(queryable, node, held, given()))
     },
     settle: async (settlements: ReadonlyArray<Settlement>): Promise<ReadonlyArray<Settled>> => {
       checkBatch("settlements", settlements)
@@ -140,8 +146,6 @@ export const makeHot = ({ connection, given, transaction, run, fold }: Session) 
 
 // Thrown inside a transaction to take back what it did, and caught right outside.
 const leaseEnded = new Error("The lease of the node has ended")
-
-const isSingle = (settlement: Settlement): settlement is Plain => settlement.kind !== "expanded"
 
 const isDistinct = (rows: ReadonlyArray<{ readonly id: string }>): boolean =>
   new Set(rows.map(({ id }) => id)).size === rows.length

@@ -222,6 +222,25 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
   expires_at bigint not null
 )`,
   ],
+  [
+    // What a node said last of its workers, apart from its lease, which is renewed often; it goes with the node.
+    `create table if not exists node_workers (
+  node varchar(255) not null primary key,
+  workers longtext not null,
+  constraint node_workers_node foreign key (node) references nodes (id) on delete cascade
+)`,
+    // Who may connect as a worker or call the API.
+    `create table if not exists credentials (
+  id varchar(64) not null primary key,
+  kind varchar(12) not null,
+  name varchar(255) not null,
+  hash char(64) not null,
+  scope longtext not null,
+  expires_at bigint,
+  created_at bigint not null,
+  unique key credentials_name (kind, name)
+)`,
+  ],
 ]
 
 /** What stands behind each statement that makes a table. */

@@ -6,6 +6,7 @@ import type * as Layer from "effect/Layer"
 import { layerDriver, makeOperations, type Store, type StoreDriver, StoreUnusable } from "uhrwerk/sql"
 import { connect, type ConnectOptions } from "./connect.ts"
 import type { Connection } from "./Connection.ts"
+import { makeCredentials } from "./credentials.ts"
 import { unusable } from "./failures.ts"
 import { makeHot } from "./hot.ts"
 import { makeListing } from "./listing.ts"
@@ -85,6 +86,7 @@ export const driverOver = (connection: Connection, isDurable: boolean, now?: () 
     ...makeListing(connection),
     ...makeSchedules(connection, session.given),
     ...makeNodes(connection, session.given),
+    ...makeCredentials(connection, session.given),
   }
 }
 

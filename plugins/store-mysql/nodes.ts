@@ -1,5 +1,5 @@
 // Nodes and their leases. Several nodes share a store: one that joins ends no other.
-import type { NodeRow, Row } from "uhrwerk/sql"
+import { checkWorkers, type NodeRow, type NodeWorkers, type Row } from "uhrwerk/sql"
 import type { Connection } from "./Connection.ts"
 import { clock, type Given, nowOf } from "./Statement.ts"
 
@@ -20,12 +20,15 @@ export const makeNodes = (connection: Connection, now: () => Given) => ({
   ): Promise<NodeRow> => {
     const startedAt = await nowOf(connection, now())
     const expiresAt = startedAt + leaseMillis
-    await connection.change(
-      `insert into nodes (id, started_at, host, pid, runtime, expires_at) values (?, ?, ?, ?, ?, ?)
-        on duplicate key update started_at = values(started_at), host = values(host), pid = values(pid),
-          runtime = values(runtime), expires_at = values(expires_at)`,
-      [id, startedAt, host, pid, runtime, expiresAt],
-    )
+    await connection.transaction(async (queryable) => {
+      await queryable.change(
+        `insert into nodes (id, started_at, host, pid, runtime, expires_at) values (?, ?, ?, ?, ?, ?)
+          on duplicate key update started_at = values(started_at), host = values(host), pid = values(pid),
+            runtime = values(runtime), expires_at = values(expires_at)`,
+        [id, startedAt, host, pid, runtime, expiresAt],
+      )
+      await queryable.change("delete from node_workers where node = ?", [id])
+    })
     return { id, host, pid, runtime, startedAt, expiresAt }
   },
   renew: async (id: string, leaseMillis: number): Promise<boolean> => {
@@ -40,4 +43,22 @@ export const makeNodes = (connection: Connection, now: () => Given) => ({
     void (await connection.change("delete from nodes where id = ?", [id])),
   nodes: async (): Promise<ReadonlyArray<NodeRow>> =>
     (await connection.read("select * from nodes order by started_at, id")).map(decodeNode),
+  reportWorkers: async (id: string, workers: string): Promise<boolean> => {
+    checkWorkers(workers)
+    return connection.transaction(async (queryable) => {
+      // Locked, so that it does not leave in between.
+      const there = await queryable.read("select id from nodes where id = ? for update", [id])
+      if (there.length === 0) return false
+      await queryable.change(
+        "insert into node_workers (node, workers) values (?, ?) on duplicate key update workers = values(workers)",
+        [id, workers],
+      )
+      return true
+    })
+  },
+  workers: async (): Promise<ReadonlyArray<NodeWorkers>> =>
+    (await connection.read("select node, workers from node_workers order by node")).map((row) => ({
+      node: row["node"] as string,
+      workers: row["workers"] as string,
+    })),
 })

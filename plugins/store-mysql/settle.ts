@@ -10,6 +10,10 @@ import { clockAtRow, type Given, insertRows, withRows } from "./Statement.ts"
 /** A settlement that moves only its own run. */
 export type Plain = Exclude<Settlement, { kind: "expanded" }>
 
+/** Whether its kind says all of it; a loss is rare, and what becomes of the run depends on how many there were. */
+export const isPlain = (settlement: Settlement): settlement is Plain =>
+  settlement.kind === "released" ? settlement.loss !== true : settlement.kind !== "expanded"
+
 /** A run that is settled, and what it becomes. */
 interface Done {
   readonly row: Row

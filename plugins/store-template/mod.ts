@@ -5,7 +5,7 @@ import type * as Layer from "effect/Layer"
 import { layerDriver, makeStore, runSync, type Store, type StoreDriver } from "uhrwerk/sql"
 import { Database } from "./Database.ts"
 import { makeFlows } from "./flows.ts"
-import { makeCalendars, makeNodes } from "./nodes.ts"
+import { makeCalendars, makeCredentials, makeNodes } from "./nodes.ts"
 import { makeRows } from "./rows.ts"
 import { makeRuns } from "./runs.ts"
 import { makeSchedules } from "./schedules.ts"
@@ -31,6 +31,7 @@ export const templateDriver = ({ now }: { readonly now: () => number }): StoreDr
     schedules: makeSchedules(database, rows),
     calendars: makeCalendars(rows),
     nodes: makeNodes(rows),
+    credentials: makeCredentials(rows),
   }
   return makeStore({
     capabilities,

@@ -3,10 +3,12 @@ import type {
   Attempt,
   CalendarRow,
   CountChange,
+  CredentialRow,
   DeadLetter,
   Dependent,
   NewExpansion,
   NodeRow,
+  NodeWorkers,
   Occurrence,
   RunRow,
   ScheduleStored,
@@ -77,6 +79,9 @@ export const makeRows = (database: Database) => ({
   occurrences: database.table<OccurrenceStored>("occurrences", ({ seq }) => String(seq)),
   calendars: database.table<CalendarRow>("calendars", ({ name }) => name),
   nodes: database.table<NodeRow>("nodes", ({ id }) => id),
+  // Apart from the nodes: a lease is renewed often, and what a node says of its workers may be long.
+  nodeWorkers: database.table<NodeWorkers>("nodeWorkers", ({ node }) => node),
+  credentials: database.table<CredentialRow>("credentials", ({ id }) => id),
 })
 
 /** The tables of an open store. */

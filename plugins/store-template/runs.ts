@@ -77,7 +77,7 @@ export const makeRuns = (database: Database, rows: Rows): RunTable & RunReads =>
   forgetNodes: (self, now) =>
     rows.nodes
       .where(({ id, expiresAt }) => id !== self && expiresAt <= now && !carries(rows, id))
-      .forEach(({ id }) => rows.nodes.remove(id)),
+      .forEach(({ id }) => [rows.nodes, rows.nodeWorkers].forEach((table) => table.remove(id))),
   prunable: (before, limit) =>
     rows.runs
       .where(({ run }) => run.endedAt !== null && run.endedAt < before && !isHeld(rows, run))

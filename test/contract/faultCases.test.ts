@@ -18,6 +18,7 @@ const changes = {
   promote: true,
   dueWithin: false,
   carried: false,
+  adopt: true,
   reclaim: true,
   cancel: true,
   get: false,
@@ -48,6 +49,11 @@ const changes = {
   renew: true,
   leave: true,
   nodes: false,
+  reportWorkers: true,
+  workers: false,
+  putCredential: true,
+  credentials: false,
+  deleteCredentials: true,
   now: false,
 } as const satisfies Record<StoreOperation, boolean>
 

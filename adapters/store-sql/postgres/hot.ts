@@ -10,13 +10,14 @@ import { putSchedules } from "../schedules.ts"
 import { settleOne } from "../settle.ts"
 import { runAsync } from "../Sql.ts"
 import { each, promote, promoteAll, reclaim } from "../upkeep.ts"
+import { makeAdopt } from "./adopt.ts"
 import { makeClaim } from "./claim.ts"
 import { makeEnqueue } from "./enqueue.ts"
 import { isDuplicate } from "./failures.ts"
 import { isPlain, makeFire } from "./fire.ts"
 import { makeLeftBehind } from "./leftBehind.ts"
 import type { Session } from "./Session.ts"
-import { makeSettle, type Plain } from "./settle.ts"
+import { isPlain as isSingle, makeSettle } from "./settle.ts"
 
 // How often one claim mends what stands in its way; each time at most `batchMax` runs and flow runs.
 const mendMax = 20
@@ -27,6 +28,7 @@ const putRepeatMax = 10
 export const makeHot = ({ connection, tables, given, transaction, run, fold }: Session) => {
   const enqueueHot = makeEnqueue(tables)
   const { claim, promote: promoteHot, started } = makeClaim(tables)
+  const adopt = makeAdopt(tables)
   const settleHot = makeSettle(tables)
   const fireHot = makeFire(tables)
   const isLeftBehind = makeLeftBehind(tables)
@@ -61,6 +63,10 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
     started: async (held: ReadonlyArray<Held>): Promise<ReadonlyArray<boolean>> => {
       checkBatch("runs", held)
       return started(connection, held)
+    },
+    adopt: async (node: string, held: ReadonlyArray<Held>): Promise<ReadonlyArray<boolean>> => {
+      checkBatch("runs", held)
+      return held.length === 0 ? [] : adopt(connection, node, held, given())
     },
     settle: async (settlements: ReadonlyArray<Settlement>): Promise<ReadonlyArray<Settled>> => {
       checkBatch("settlements", settlements)
@@ -119,8 +125,6 @@ export const makeHot = ({ connection, tables, given, transaction, run, fold }: S
     },
   }
 }
-
-const isSingle = (settlement: Settlement): settlement is Plain => settlement.kind !== "expanded"
 
 const isDistinct = (rows: ReadonlyArray<{ readonly id: string }>): boolean =>
   new Set(rows.map(({ id }) => id)).size === rows.length

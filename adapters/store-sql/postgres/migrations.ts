@@ -221,4 +221,18 @@ create table {schema}.nodes (
   expires_at bigint not null
 );
 `,
+  // What nodes say of their workers, and credentials.
+  `
+alter table {schema}.nodes add column workers text;
+create table {schema}.credentials (
+  id text collate "C" primary key,
+  kind text collate "C" not null,
+  name text collate "C" not null,
+  hash text not null,
+  scope text not null,
+  expires_at bigint,
+  created_at bigint not null
+);
+create unique index credentials_name on {schema}.credentials (kind, name);
+`,
 ]

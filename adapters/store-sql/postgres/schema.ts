@@ -214,6 +214,18 @@ export const tablesOf = (name: string) => {
       pid: int8("pid").notNull(),
       runtime: text("runtime").notNull(),
       expiresAt: int8("expires_at").notNull(),
+      /** What it said last of its workers; `null`: nothing. */
+      workers: text("workers"),
+    }),
+    /** Who may connect as a worker or call the API. */
+    credentials: schema.table("credentials", {
+      id: text("id").primaryKey(),
+      kind: text("kind").notNull(),
+      name: text("name").notNull(),
+      hash: text("hash").notNull(),
+      scope: text("scope").notNull(),
+      expiresAt: int8("expires_at"),
+      createdAt: int8("created_at").notNull(),
     }),
   }
 }

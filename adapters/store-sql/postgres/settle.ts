@@ -12,6 +12,10 @@ import { at, batch, clock, literal, prepare, sql } from "./Statement.ts"
 /** A settlement that moves only its own run. */
 export type Plain = Exclude<Settlement, { kind: "expanded" }>
 
+/** Whether its kind says all of it; a loss is rare, and what becomes of the run depends on how many there were. */
+export const isPlain = (settlement: Settlement): settlement is Plain =>
+  settlement.kind === "released" ? settlement.loss !== true : settlement.kind !== "expanded"
+
 const columns = {
   id: "text",
   token: "bigint",

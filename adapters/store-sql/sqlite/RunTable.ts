@@ -88,7 +88,9 @@ export const makeRunTable = (database: Database) => {
       return ready
     },
     orphans: (self, now, limit) => statements.orphans.all({ self, now, limit }).map(({ id }) => id as string),
-    forgetNodes: (self, now) => void statements.forgetNodes.run({ self, now }),
+    forgetNodes: (self, now) => {
+      if (statements.forgetNodes.run({ self, now }) > 0) statements.forgetReports.run()
+    },
     prunable: (before, limit) => {
       // Rows are in the order of their making: behind the first younger one nothing is old enough, and the scan ends.
       const young = statements.young.get({ before })?.["seq"] ?? Number.MAX_SAFE_INTEGER
@@ -251,6 +253,7 @@ const compile = (database: Database) => {
       sql`delete from nodes where expires_at <= ${at("now")} and id <> ${at("self")}
         and not exists (select 1 from runs indexed by runs_running where state = 'running' and runs.node = nodes.id)`,
     ),
+    forgetReports: prepare(database, sql`delete from node_workers where node not in (select id from nodes)`),
     young: prepare(
       database,
       sql`select seq from runs where created_at >= ${at("before")} order by seq limit 1`,

@@ -6,7 +6,7 @@ import type { Claim, Held } from "../../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkLimit, windowMax } from "../../../core/ports/StoreLimits.ts"
 import { settleOne } from "../settle.ts"
 import { runSync } from "../Sql.ts"
-import { startRuns } from "../start.ts"
+import { adoptRuns, startRuns } from "../start.ts"
 import { promoteAll } from "../upkeep.ts"
 import type { Work } from "../Work.ts"
 import { decodeEnded, decodeRun } from "../rows.ts"
@@ -137,6 +137,14 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
     started: (held: ReadonlyArray<Held>): ReadonlyArray<boolean> => {
       checkBatch("runs", held)
       return run((work) => startRuns(work, held), { repeatable: true })
+    },
+    adopt: (node: string, held: ReadonlyArray<Held>): ReadonlyArray<boolean> => {
+      checkBatch("runs", held)
+      return transaction((work) =>
+        lease.get({ node, now: now() }) === undefined
+          ? held.map(() => false)
+          : runSync(adoptRuns(work, node, held)),
+      )
     },
     settle: (settlements: ReadonlyArray<Settlement>): ReadonlyArray<Settled> => {
       checkBatch("settlements", settlements)

@@ -251,4 +251,21 @@ create table steps (
 ) strict, without rowid;
 create index steps_kept on steps (run_id) where kept = 1;
 `,
+  // What nodes say of their workers, and credentials.
+  `
+create table node_workers (
+  node text primary key not null,
+  workers text not null
+) strict;
+create table credentials (
+  id text primary key not null,
+  kind text not null,
+  name text not null,
+  hash text not null,
+  scope text not null,
+  expires_at integer,
+  created_at integer not null
+) strict;
+create unique index credentials_name on credentials (kind, name);
+`,
 ]

@@ -183,3 +183,20 @@ export const nodes = sqliteTable("nodes", {
   runtime: text("runtime").notNull(),
   expiresAt: integer("expires_at").notNull(),
 })
+
+/** What each node said last of its workers, apart from what each renewal of its lease writes anew. */
+export const nodeWorkers = sqliteTable("node_workers", {
+  node: text("node").primaryKey(),
+  workers: text("workers").notNull(),
+})
+
+/** Who may connect as a worker or call the API. */
+export const credentials = sqliteTable("credentials", {
+  id: text("id").primaryKey(),
+  kind: text("kind").notNull(),
+  name: text("name").notNull(),
+  hash: text("hash").notNull(),
+  scope: text("scope").notNull(),
+  expiresAt: integer("expires_at"),
+  createdAt: integer("created_at").notNull(),
+})

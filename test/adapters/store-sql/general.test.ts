@@ -6,7 +6,7 @@ import { registerCases } from "../../../apps/sdk/registerCases.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import { Database } from "../../../plugins/store-template/Database.ts"
 import { makeFlows } from "../../../plugins/store-template/flows.ts"
-import { makeCalendars, makeNodes } from "../../../plugins/store-template/nodes.ts"
+import { makeCalendars, makeCredentials, makeNodes } from "../../../plugins/store-template/nodes.ts"
 import { makeRows } from "../../../plugins/store-template/rows.ts"
 import { makeRuns } from "../../../plugins/store-template/runs.ts"
 import { makeSchedules } from "../../../plugins/store-template/schedules.ts"
@@ -20,6 +20,7 @@ const tablesOf = (database: Database, now: () => number): StoreTables => {
     schedules: makeSchedules(database, rows),
     calendars: makeCalendars(rows),
     nodes: makeNodes(rows),
+    credentials: makeCredentials(rows),
   }
 }
 
@@ -39,7 +40,7 @@ const closed = (): void => {}
 
 const openLater = (now: () => number): StoreDriver => {
   const database = new Database()
-  const { runs, flows, schedules, calendars, nodes } = tablesOf(database, now)
+  const { runs, flows, schedules, calendars, nodes, credentials } = tablesOf(database, now)
   const tables: StoreTables = {
     now,
     runs: later(runs),
@@ -47,6 +48,7 @@ const openLater = (now: () => number): StoreDriver => {
     schedules: later(schedules),
     calendars: later(calendars),
     nodes: later(nodes),
+    credentials: later(credentials),
   }
   let last: Promise<unknown> = Promise.resolve()
   return makeStore({

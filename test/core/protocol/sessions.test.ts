@@ -752,6 +752,40 @@ describe("worker session", () => {
     ])
   })
 
+  test("a handler that runs on after the end of its attempt takes a slot, and its run is not begun beside it", () => {
+    const state = worker(2)
+    stepWorker(state, told(assignment), at(0))
+    const timeout = stepWorker(state, { ...over("r1"), runsOn: true } as WorkerEvent, at(1))
+    expect(sent(timeout)).toMatchObject([{ type: "result", run: "r1" }])
+    stepWorker(state, told({ type: "ack", id: "s", acks: [{ ...ofRun("r1"), result: "settled" }] }), at(2))
+    expect(sent(stepWorker(state, told({ ...assignment, token: 2, attempt: 2 }), at(3)))).toMatchObject([
+      { acks: [{ result: "waiting" }] },
+    ])
+    expect(kindsOf(stepWorker(state, told({ ...assignment, run: "r2" }), at(4)))).toContain("begin")
+    expect(sent(stepWorker(state, { kind: "tick" }, at(5_000)))).toMatchObject([
+      { type: "heartbeat", slots: 1, running: 2 },
+    ])
+    expect(stepWorker(state, over("r1"), at(5_100))).toMatchObject([
+      { kind: "send", message: { acks: [{ run: "r1", token: 2, result: "started" }] } },
+      { kind: "begin" },
+    ])
+  })
+
+  test("a second drain shortens the first one, and does not put it off", () => {
+    const state = worker()
+    stepWorker(state, told(assignment), at(0))
+    const drain = (graceMillis: number, now: number): void =>
+      void stepWorker(state, { kind: "drain", graceMillis, reason: "SIGTERM" }, at(now))
+    drain(3_000, 0)
+    drain(30_000, 100)
+    expect(workerWakeAt(state)).toBe(3_000)
+    drain(0, 200)
+    expect(stepWorker(state, { kind: "tick" }, at(200))).toMatchObject([
+      { kind: "stop", run: "r1", reason: "drain" },
+      { kind: "send", message: { type: "result", outcome: { kind: "released" } } },
+    ])
+  })
+
   test("a drain that nobody answers ends all the same", () => {
     const state = worker()
     stepWorker(state, told(assignment), at(0))

@@ -26,6 +26,8 @@ const answers: Readonly<Record<Name, ReadonlyArray<string>>> = {
     "a flow with a time limit",
     "a map",
     "a fail-fast map",
+    "released as lost settled",
+    "released as lost stale",
     "again settled",
     "again stale",
     "refused",
@@ -33,6 +35,7 @@ const answers: Readonly<Record<Name, ReadonlyArray<string>>> = {
   promote: page,
   dueWithin: page,
   carried: page,
+  adopt: ["true", "false", "refused"],
   reclaim: ["ready", "retrying", "dead", "refused"],
   cancel: ["cancelled", "final", "unknown", "refused"],
   get: page,
@@ -69,6 +72,11 @@ const answers: Readonly<Record<Name, ReadonlyArray<string>>> = {
   renew: ["true", "false"],
   leave: ["some"],
   nodes: ["some", "none"],
+  reportWorkers: ["true", "false", "refused"],
+  workers: ["some", "none"],
+  putCredential: ["created", "exists", "refused"],
+  credentials: ["some", "none"],
+  deleteCredentials: page,
 }
 
 const flowStates = ["blocked", "ready", "running", "retrying", "succeeded", "dead", "cancelled"]

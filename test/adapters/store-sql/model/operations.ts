@@ -145,6 +145,8 @@ export const visible = async (store: StoreDriver): Promise<Record<string, unknow
     dueAt: await store.dueWithin(0, Number.MAX_SAFE_INTEGER, batchMax),
     calendars: await store.calendars(),
     nodes: normalised("nodes", [], await store.nodes()),
+    workers: await store.workers(),
+    credentials: await store.credentials(),
   }
 }
 

@@ -1,6 +1,25 @@
 // Calls that a store must refuse, and of which it must do nothing.
+import type { PutCredential } from "../../../../core/ports/StoreDriver.ts"
 import { badExpansions } from "./flows.ts"
 import { jobs, type Made, queues, refusedOne, type World } from "./world.ts"
+
+const credential = {
+  id: "k1",
+  kind: "worker",
+  name: "edge",
+  hash: "0".repeat(64),
+  scope: "{}",
+  expiresAt: null,
+} as const
+
+const badFields: ReadonlyArray<Partial<PutCredential>> = [
+  { id: "" },
+  { kind: "person" as "api" },
+  { name: "n".repeat(256) },
+  { hash: "A".repeat(64) },
+  { scope: "s".repeat(65_537) },
+  { expiresAt: 0.5 },
+]
 
 /** One such call; `null` when what it would be made of is not there. */
 export const refusal = (world: World): Made | null => {
@@ -42,6 +61,12 @@ export const refusal = (world: World): Made | null => {
     () => refusedOne("promote", limit),
     () => refusedOne("dueWithin", 0, 1, 100_001),
     () => refusedOne("carried", "n1", limit),
+    () =>
+      refusedOne(
+        "adopt",
+        "n1",
+        many.map((id) => ({ id, token: 1 })),
+      ),
     () => refusedOne("reclaim", "n1", limit),
     () => refusedOne("cancel", many, "Not wanted"),
     () => refusedOne("get", many),
@@ -80,5 +105,8 @@ export const refusal = (world: World): Made | null => {
     () => refusedOne("occurrences", page),
     () => refusedOne("putCalendars", Array(1_001).fill(null)),
     () => refusedOne("deleteCalendars", many),
+    () => refusedOne("reportWorkers", "n1", "ö".repeat(524_289)),
+    () => refusedOne("putCredential", { ...credential, ...choice.of(badFields) }),
+    () => refusedOne("deleteCredentials", many),
   ])()
 }

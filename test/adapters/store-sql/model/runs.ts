@@ -94,7 +94,7 @@ const outcomeOf = ({ choice }: World) => {
     case "declined":
       return { kind, reason: choice.of(["Nothing to do", "Not today"]) }
     case "released":
-      return { kind }
+      return choice.percent(50) ? { kind } : { kind, loss: choice.percent(90) }
     default:
       return { kind, output: choice.percent(50) ? null : JSON.stringify(choice.int(0, 99)) }
   }
@@ -112,6 +112,15 @@ export const dueWithin = (world: World): Made =>
 
 export const carried = ({ choice }: World): Made =>
   operation("carried", choice.of(nodes), choice.of([1, 3, 1_000]))
+
+export const adopt = (world: World): Made => {
+  const { choice, alive } = world
+  return operation(
+    "adopt",
+    choice.of(alive.length > 0 && choice.percent(90) ? alive : nodes),
+    choice.list(1, 4, () => held(world)),
+  )
+}
 
 export const reclaim = ({ choice }: World): Made =>
   operation("reclaim", choice.of(nodes), choice.of([1, 2, 1_000]))

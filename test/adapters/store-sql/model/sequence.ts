@@ -1,6 +1,7 @@
 // A random sequence of operations out of a seed, made while it runs on both stores: what comes next depends on what is
 // there. The list that comes of it can be replayed without its seed.
 import { Choice } from "../../../common/random.ts"
+import * as access from "./access.ts"
 import * as flows from "./flows.ts"
 import type { Operation } from "./operations.ts"
 import { refusal } from "./refusals.ts"
@@ -16,7 +17,7 @@ const again = ({ choice, memory }: World): Made | null => {
   return made.length === 0 ? null : choice.of(made)
 }
 
-/** How often each is made, of about 160. */
+/** How often each is made, of about 170. */
 const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Made | null]> = [
   [18, runs.enqueue],
   [26, runs.claim],
@@ -25,6 +26,7 @@ const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Ma
   [3, runs.promote],
   [2, runs.dueWithin],
   [1, runs.carried],
+  [3, runs.adopt],
   [5, runs.reclaim],
   [4, runs.cancel],
   [1, runs.get],
@@ -55,7 +57,12 @@ const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Ma
   [1, schedules.renew],
   [1, schedules.leave],
   [1, schedules.allNodes],
-  [4, refusal],
+  [2, access.reportWorkers],
+  [1, access.allWorkers],
+  [3, access.putCredential],
+  [1, access.allCredentials],
+  [1, access.deleteCredentials],
+  [5, refusal],
   [6, again],
 ]
 

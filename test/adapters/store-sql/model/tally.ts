@@ -70,14 +70,17 @@ const happened = ({ name, args }: Operation, value: unknown): ReadonlyArray<stri
     case "rerunFlow":
       return [(value as { result: string }).result]
     case "started":
+    case "adopt":
     case "fire":
       return [
         ...(value as ReadonlyArray<unknown>).map(String),
-        ...((args[0] as Rows).length >= 12 ? ["many"] : []),
+        ...((args.at(-1) as Rows).length >= 12 ? ["many"] : []),
       ]
     case "markStep":
     case "pauseSchedule":
     case "renew":
+    case "reportWorkers":
+    case "putCredential":
       return [String(value)]
     case "dueSchedules":
       return dueSeen(value)
@@ -94,7 +97,8 @@ const isSome = (value: unknown): boolean =>
 const settled = (settlements: ReadonlyArray<Settlement>, rows: Rows): ReadonlyArray<string> =>
   settlements.flatMap((settlement, place) => {
     const { kind, token, id } = settlement
-    const result = `${kind} ${String(rows[place]?.["result"])}`
+    const asLost = kind === "released" && settlement.loss === true ? " as lost" : ""
+    const result = `${kind}${asLost} ${String(rows[place]?.["result"])}`
     const isAgain = settlements.some(
       (each, before) => before < place && each.id === id && each.token === token,
     )

@@ -1,0 +1,49 @@
+// What can be asked of a running engine, as whoever holds one sees it.
+import type * as Effect from "effect/Effect"
+import type { StoreError } from "../domain/Errors.ts"
+import type { Events } from "../observe/Event.ts"
+import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
+import type { Enqueue, EnqueueError, RunRequest } from "../run/Enqueue.ts"
+import type { Desk } from "../worker/WorkersConfig.ts"
+import type { Backfill } from "./Backfill.ts"
+import type { FlowOperations } from "./FlowOperations.ts"
+import type { Operate } from "./Operate.ts"
+
+/** What can be asked of a running engine. */
+export interface EngineService extends FlowOperations {
+  readonly events: Events
+  /** Stores a run; it is acknowledged when it is in the store. */
+  readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
+  readonly enqueueAll: Enqueue["enqueueAll"]
+  readonly cancel: (
+    ids: ReadonlyArray<string>,
+    reason: string,
+  ) => Effect.Effect<ReadonlyArray<Cancelled>, StoreError>
+  /** Makes new runs of dead ones. */
+  readonly replay: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Replayed>, StoreError>
+  /** Pauses with a note, or resumes. Answers whether the schedule is there. */
+  readonly pauseSchedule: (
+    id: string,
+    paused: boolean,
+    note?: string | null,
+  ) => Effect.Effect<boolean, StoreError>
+  /** Starts a run of the schedule now, beside its instants. Its overlap holds; a fixed delay counts from this run. */
+  readonly runNow: Operate["runNow"]
+  /** Decides the next instant as skipped. */
+  readonly skipNext: Operate["skipNext"]
+  /** Gives instants of the past their runs. */
+  readonly backfill: Backfill
+  /** A run was stored by another way than `enqueue`, due at this instant; 0: at once. */
+  readonly look: (dueAt: number) => void
+  /** The workers that are connected to this engine; `null`: it serves none. */
+  readonly desk: Desk | null
+  /** The id of this engine's node. */
+  readonly node: () => string
+  /** Runs whose handlers run now, and its slots. */
+  readonly load: () => { readonly carried: number; readonly slots: number; readonly waitingInWheel: number }
+  /**
+   * Stops without loss: takes no new work, waits up to `graceMillis` for running handlers, tells the rest to stop
+   * and hands their runs back, writes all outcomes, leaves. Calling it again waits for the same end.
+   */
+  readonly drain: (graceMillis: number) => Effect.Effect<void>
+}

@@ -1,0 +1,283 @@
+// Claims runs for the workers that have room and assigns each to one of them. Claimed is not begun: until a worker says
+// that its handler is called, a loss costs no attempt.
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import type * as Scope from "effect/Scope"
+import type { StoreError } from "../domain/Errors.ts"
+import type { Job, JobBook } from "../domain/Job.ts"
+import type { Outcome } from "../domain/Outcome.ts"
+import type { Run } from "../domain/Run.ts"
+import { supervise } from "../observe/Supervisor.ts"
+import type { Assignment } from "../ports/Executor.ts"
+import { RunStore } from "../ports/Store.ts"
+import { canRun } from "../protocol/ServerState.ts"
+import type { Assign } from "../protocol/Message.ts"
+import { broadcastOf, shardOf } from "./Broadcast.ts"
+import { groupsOf } from "./Offers.ts"
+import { Chooser, type CompiledPlacement, fits } from "./Placement.ts"
+import type { Seat } from "./Seat.ts"
+
+/** What claimed runs may read beside their input. */
+export type Inputs = Pick<Assignment, "needs" | "step">
+
+/** What the assigner is given. */
+export interface AssignerOptions {
+  readonly book: JobBook
+  readonly placements: ReadonlyMap<string, CompiledPlacement>
+  /** Jobs that the engine's own process has handlers for. */
+  readonly ownJobs: ReadonlySet<string>
+  readonly seats: () => Iterable<Seat>
+  readonly node: () => string
+  readonly holdsLease: () => boolean
+  readonly pollMillis: number
+  readonly inputsOf: (runs: ReadonlyArray<Run>) => Effect.Effect<(run: Run) => Inputs, StoreError>
+  /** Runs that the node holds by the store's word, and nobody here knows of. */
+  readonly unknownHeld: Effect.Effect<ReadonlyArray<Run>, StoreError>
+  /** Gives a run to a worker. */
+  readonly assign: (seat: Seat, run: Run, assign: Omit<Assign, "type" | "id">) => void
+  /** Ends the attempt at a run that no worker was given. */
+  readonly settle: (run: Run, outcome: Outcome) => void
+  readonly onTrouble: (doing: string, error: StoreError) => void
+}
+
+/** Gives runs to workers. */
+export interface Assigner {
+  /** Something may be ready, or somebody has room: look now. */
+  readonly wake: () => void
+  /** Workers came, went or changed. */
+  readonly changed: () => void
+  /** Claims nothing more, and hands back what waits here. */
+  readonly close: () => void
+  /** Forgets what waits here: it is not the node's any more. */
+  readonly forget: () => void
+  readonly isParked: (run: Run) => boolean
+  /** Waits until no claim is under way. */
+  readonly idle: Effect.Effect<void>
+}
+
+interface Claimed {
+  readonly run: Run
+  readonly inputs: Inputs
+}
+
+interface Group {
+  readonly jobs: ReadonlyArray<string>
+  readonly queues: ReadonlyArray<string>
+  readonly members: ReadonlyArray<Seat>
+}
+
+// Runs in one claim; parts of broadcasts that wait here for their worker.
+const claimMax = 200
+const parkedMax = 1000
+
+/** Starts it; it stops with the scope. */
+export const makeAssigner = (
+  options: AssignerOptions,
+): Effect.Effect<Assigner, never, Scope.Scope | RunStore> =>
+  Effect.gen(function* () {
+    const { book, placements } = options
+    const store = yield* RunStore
+    const clock = yield* Clock.Clock
+    const chooser = new Chooser()
+    const wanted = Latch.makeUnsafe(true)
+    const idle = Latch.makeUnsafe(true)
+    const parked = new Map<string, Claimed & { readonly worker: string }>()
+    const allQueues = [...new Set([...book.jobs.values()].map(({ queue }) => queue))]
+    let groups: ReadonlyArray<Group> | undefined
+    let closed = false
+    // A claim that failed may have been done: then the store knows runs of ours that we do not.
+    let sure = true
+
+    const mayRun = (seat: Seat, job: Job): boolean => {
+      if (!canRun(seat.state, job.name)) return false
+      // Its handler here says at once which steps do the work.
+      if (job.expands === true && options.ownJobs.has(job.name)) return false
+      if (job.expands === true && !seat.state.capabilities.includes("flows")) return false
+      const placement = placements.get(job.name)
+      return placement === undefined || fits(placement, seat)
+    }
+    const join = (): ReadonlyArray<Group> => {
+      const seats = new Map<string, Seat>()
+      for (const seat of options.seats()) seats.set(seat.name, seat)
+      const offers = [...seats.values()].map((seat) => ({
+        name: seat.name,
+        jobs: [...seat.state.jobs].filter((name) => {
+          const job = book.jobs.get(name)
+          return job !== undefined && mayRun(seat, job)
+        }),
+        queues: seat.hello.queues ?? seat.grant.queues ?? allQueues,
+      }))
+      return groupsOf(offers).map(({ jobs, queues, workers }) => ({
+        jobs,
+        queues,
+        members: workers.flatMap((name) => seats.get(name) ?? []),
+      }))
+    }
+    const roomIn = ({ members }: Group): number => {
+      let room = 0
+      for (const seat of members) room += seat.room
+      return room
+    }
+
+    const give = (seat: Seat, { run, inputs }: Claimed): void => {
+      const late = Math.max(0, Math.round(clock.currentTimeMillisUnsafe() - run.dueAt))
+      options.assign(seat, run, assignOf(run, inputs, book.jobs.get(run.job)?.timeoutMillis ?? null, late))
+    }
+    /** Chooses for each, and tells the candidates apart by what they are given on the way. */
+    const place = (group: Group, claimed: ReadonlyArray<Claimed>): void => {
+      const candidates = group.members.map((seat) => ({
+        name: seat.name,
+        labels: seat.labels,
+        slots: seat.state.slots,
+        inHand: seat.state.held.size,
+        free: seat.room,
+      }))
+      const byName = new Map(group.members.map((seat, index) => [seat.name, { seat, index }]))
+      for (const each of claimed) {
+        const placement = placements.get(each.run.job)
+        const shard = placement?.broadcast === true ? shardOf(each.run) : null
+        if (placement?.broadcast === true && shard === null) {
+          spread(group, each.run)
+          continue
+        }
+        const wished = shard === null ? undefined : byName.get(shard.shard.worker)
+        if (wished !== undefined && wished.seat.room === 0 && parked.size < parkedMax) {
+          parked.set(each.run.id, { ...each, worker: wished.seat.name })
+          continue
+        }
+        const name =
+          wished !== undefined && wished.seat.room > 0
+            ? wished.seat.name
+            : chooser.choose(placement ?? null, each.run, candidates)
+        const found = name === null ? undefined : byName.get(name)
+        const candidate = found === undefined ? undefined : candidates[found.index]
+        // The room that it was claimed for is gone meanwhile.
+        if (found === undefined || candidate === undefined) {
+          options.settle(each.run, { kind: "released" })
+          continue
+        }
+        give(found.seat, each)
+        candidate.inHand = found.seat.state.held.size
+        candidate.free = found.seat.room
+      }
+    }
+    /** One part for each worker that fits and is there. */
+    const spread = (group: Group, run: Run): void => {
+      const job = book.jobs.get(run.job)
+      const there = group.members.filter(({ state }) => state.phase === "open" && !state.draining)
+      if (job === undefined || there.length === 0) return options.settle(run, { kind: "released" })
+      const names = there.map(({ name }) => name).sort()
+      options.settle(run, broadcastOf(run, job, names))
+    }
+    /** What waited for its worker: that has room now, or is gone, and then anybody will do. */
+    const unpark = (group: Group): void => {
+      const ready = [...parked.values()].filter(({ run, worker }) => {
+        if (!group.jobs.includes(run.job) || !group.queues.includes(run.queue)) return false
+        const seat = group.members.find(({ name }) => name === worker)
+        return (seat?.room ?? roomIn(group)) > 0
+      })
+      for (const each of ready) parked.delete(each.run.id)
+      if (ready.length > 0) place(group, ready)
+    }
+
+    const claimFor = Effect.fnUntraced(function* (group: Group) {
+      if (parked.size > 0) unpark(group)
+      const limit = Math.min(roomIn(group), claimMax)
+      if (limit === 0 || closed || !options.holdsLease()) return false
+      const runs = yield* store.claim({
+        node: options.node(),
+        queues: group.queues,
+        jobs: group.jobs,
+        limit,
+        acknowledged: false,
+      })
+      if (runs.length === 0) return false
+      const inputs = yield* Effect.retry(options.inputsOf(runs), { times: 5 })
+      // The node began to stop while these were on their way: they go back untouched.
+      if (closed) for (const run of runs) options.settle(run, { kind: "released" })
+      else
+        place(
+          group,
+          runs.map((run) => ({ run, inputs: inputs(run) })),
+        )
+      return runs.length === limit
+    })
+    const round = Effect.gen(function* () {
+      if ((closed && sure) || !options.holdsLease()) return false
+      if (!sure) {
+        for (const run of yield* options.unknownHeld) options.settle(run, { kind: "released" })
+        sure = true
+      }
+      groups ??= join()
+      let more = false
+      for (const group of groups) more = (yield* claimFor(group)) || more
+      return more
+    })
+    const once = Effect.ensuring(
+      Effect.andThen(
+        Effect.sync(() => idle.closeUnsafe()),
+        Effect.tapError(round, () => Effect.sync(() => (sure = false))),
+      ),
+      Effect.sync(() => idle.openUnsafe()),
+    )
+    const loop = Effect.gen(function* () {
+      while (true) {
+        wanted.closeUnsafe()
+        const more = yield* Effect.catch(once, (error) => {
+          options.onTrouble("claim runs for workers", error)
+          return Effect.as(Effect.sleep(Math.min(options.pollMillis, 250)), false)
+        })
+        if (!more) yield* Effect.raceFirst(wanted.await, Effect.sleep(options.pollMillis))
+        // The first outcome of a batch wakes this loop: when the others have made room too, one claim fills it.
+        yield* Effect.yieldNow
+      }
+    })
+    yield* supervise("assigner", loop)
+
+    return {
+      wake: () => void wanted.openUnsafe(),
+      changed: () => {
+        groups = undefined
+        wanted.openUnsafe()
+      },
+      close: () => {
+        closed = true
+        for (const { run } of parked.values()) options.settle(run, { kind: "released" })
+        parked.clear()
+        wanted.openUnsafe()
+      },
+      forget: () => parked.clear(),
+      isParked: ({ id, token }) => parked.get(id)?.run.token === token,
+      idle: idle.await,
+    }
+  })
+
+const assignOf = (
+  run: Run,
+  { needs, step }: Inputs,
+  timeoutMillis: number | null,
+  lateMillis: number,
+): Omit<Assign, "type" | "id"> => {
+  const part = shardOf(run)
+  return {
+    run: run.id,
+    attempt: run.attempt,
+    token: run.token,
+    job: run.job,
+    queue: run.queue,
+    input: part === null ? run.input : part.input,
+    attemptMax: run.attemptMax,
+    timeoutMillis,
+    dueAt: run.dueAt,
+    lateMillis,
+    nominalAt: run.nominalAt,
+    schedule: run.scheduleId,
+    needs: [...needs].map(([job, output]) => ({ job, output })),
+    step:
+      step === null || run.parentId === null || run.step === null
+        ? null
+        : { place: run.step, parent: run.parentId, input: step.input, needs: step.needs },
+    ...(part === null ? {} : { shard: { index: part.shard.index, count: part.shard.count } }),
+  }
+}
