@@ -1,7 +1,6 @@
 // The workers, in a process of their own on Node for every server alike: echoes for the floor, bare workers or real ones.
 // Every answer must be the right one, or it says so.
 import { connect } from "../../adapters/transport-websocket/client.ts"
-import { job as defineJob, worker as startWorker } from "./subject.ts"
 import { sleep } from "../common/meter.ts"
 import { BareWorker } from "./BareWorker.ts"
 import { answerAll } from "./Child.ts"
@@ -12,33 +11,41 @@ import type { Echoed, Side, Traffic } from "./measure.ts"
 const limits = { framesPerSecondMax: Number.POSITIVE_INFINITY }
 
 /** Sends its share on one connection, so many at once, and resolves when all have come back in order. */
-const echo = (url: string, share: number, window: number): Promise<{ readonly from: number; readonly to: number }> =>
+const echo = (
+  url: string,
+  share: number,
+  window: number,
+): Promise<{ readonly from: number; readonly to: number }> =>
   new Promise((resolve, reject) => {
-    connect(url, { limits }, {
-      onOpen: (connection) => {
-        let sent = 0
-        let received = 0
-        const frame = (place: number): string => frames[place % frames.length] ?? ""
-        const send = (): void => void connection.send(frame(sent++))
-        const from = performance.now()
-        queueMicrotask(() => {
-          while (sent < Math.min(share, window)) send()
-        })
-        return {
-          onFrame: (answer) => {
-            if (answer !== frame(received)) return reject(new Error(`answer ${received} is another`))
-            received++
-            if (sent < share) send()
-            else if (received === share) {
-              resolve({ from, to: performance.now() })
-              connection.terminate()
-            }
-          },
-          onClose: (code) => reject(new Error(`closed with ${code} after ${received} answers`)),
-        }
+    connect(
+      url,
+      { limits },
+      {
+        onOpen: (connection) => {
+          let sent = 0
+          let received = 0
+          const frame = (place: number): string => frames[place % frames.length] ?? ""
+          const send = (): void => void connection.send(frame(sent++))
+          const from = performance.now()
+          queueMicrotask(() => {
+            while (sent < Math.min(share, window)) send()
+          })
+          return {
+            onFrame: (answer) => {
+              if (answer !== frame(received)) return reject(new Error(`answer ${received} is another`))
+              received++
+              if (sent < share) send()
+              else if (received === share) {
+                resolve({ from, to: performance.now() })
+                connection.terminate()
+              }
+            },
+            onClose: (code) => reject(new Error(`closed with ${code} after ${received} answers`)),
+          }
+        },
+        onFail: reject,
       },
-      onFail: reject,
-    })
+    )
   })
 
 const bare: Array<BareWorker> = []
@@ -49,12 +56,12 @@ const noteDelay = (sentAt: number | undefined): void => {
   if (sentAt !== undefined) delays.push(clock() - sentAt)
 }
 
+const beginReal = async (url: string, name: string, slots: number): Promise<void> => {
+  throw new Error(`no real worker yet ${url} ${name} ${slots} ${real.length}`)
+}
+
 const begin = async (url: string, side: Side, name: string, slots: number): Promise<void> => {
-  if (side === "real") {
-    const noop = defineJob<{ readonly sentAt?: number }, void>(job, { run: ({ sentAt }) => noteDelay(sentAt) })
-    real.push(await startWorker({ url, name, jobs: [noop], concurrency: slots }))
-    return
-  }
+  if (side === "real") return beginReal(url, name, slots)
   await new Promise<void>((resolve) => {
     bare.push(
       new BareWorker({
@@ -90,7 +97,10 @@ await answerAll({
     await Promise.all(welcomes)
   },
   disconnect: async () => {
-    await Promise.all([...bare.splice(0).map((each) => each.drain(1000)), ...real.splice(0).map((each) => each.stop())])
+    await Promise.all([
+      ...bare.splice(0).map((each) => each.drain(1000)),
+      ...real.splice(0).map((each) => each.stop()),
+    ])
   },
   traffic: (): Traffic => {
     const sum = { framesIn: 0, framesOut: 0, messagesIn: 0, messagesOut: 0 }

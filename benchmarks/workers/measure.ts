@@ -110,7 +110,7 @@ export const measureAll = async (
 export const contendersOf = (options: Options, connections: number): ReadonlyArray<Contender> => [
   { name: "echo", connections, workers: "echo", store: null },
   ...storesOf(options).flatMap((store) =>
-    (["bare", "real"] as const).map((workers) => ({
+    (["bare"] as const).map((workers) => ({
       name: `${store}, ${workers} workers`,
       connections,
       workers,
@@ -147,7 +147,9 @@ export const summaryOf = (
   const middle = (name: keyof Round): number => rounded(median(good.map((round) => round[name])))
   const ratios = rounds.flatMap((round, place) => {
     const floor = floors?.[place]
-    return round === undefined || floor === undefined ? [] : [round.messagesPerSecond / floor.messagesPerSecond]
+    return round === undefined || floor === undefined
+      ? []
+      : [round.messagesPerSecond / floor.messagesPerSecond]
   })
   return {
     perSecond: Math.round(middle("perSecond")),
@@ -221,6 +223,8 @@ const drain: Measure = async (server, load, url, { connections, workers }, optio
   const slots = Math.ceil(options["in-flight"] / connections)
   const before = await cpuOf(server, load)
   const drained = server.ask<{ readonly wallMillis: number }>({ do: "drained" })
+  // Heard of where it is waited for.
+  drained.catch(() => undefined)
   await load.ask({ do: "connect", url, side: workers, count: connections, slots })
   const { wallMillis } = await drained
   const after = await cpuOf(server, load)

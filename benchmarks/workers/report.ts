@@ -66,7 +66,16 @@ export const human = ({ environment, figures, aims, troubles, tookMillis }: Repo
   if (throughput !== undefined)
     parts.push(
       table([
-        ["throughput", "connections", "runs/s", "messages/s", "frames/s", "of the echo", "server CPU us", "load CPU us"],
+        [
+          "throughput",
+          "connections",
+          "runs/s",
+          "messages/s",
+          "frames/s",
+          "of the echo",
+          "server CPU us",
+          "load CPU us",
+        ],
         ...throughput.map((each) => [
           each.name,
           String(each.connections),
