@@ -122,7 +122,9 @@ export const makeAssigner = (
 
     const give = (seat: Seat, { run, inputs }: Claimed): void => {
       const late = Math.max(0, Math.round(clock.currentTimeMillisUnsafe() - run.dueAt))
-      options.assign(seat, run, assignOf(run, inputs, book.jobs.get(run.job)?.timeoutMillis ?? null, late))
+      const part = placements.get(run.job)?.broadcast === true ? shardOf(run) : null
+      const timeoutMillis = book.jobs.get(run.job)?.timeoutMillis ?? null
+      options.assign(seat, run, assignOf(run, inputs, part, timeoutMillis, late))
     }
     /** Chooses for each, and tells the candidates apart by what they are given on the way. */
     const place = (group: Group, claimed: ReadonlyArray<Claimed>): void => {
@@ -256,28 +258,26 @@ export const makeAssigner = (
 const assignOf = (
   run: Run,
   { needs, step }: Inputs,
+  part: ReturnType<typeof shardOf>,
   timeoutMillis: number | null,
   lateMillis: number,
-): Omit<Assign, "type" | "id"> => {
-  const part = shardOf(run)
-  return {
-    run: run.id,
-    attempt: run.attempt,
-    token: run.token,
-    job: run.job,
-    queue: run.queue,
-    input: part === null ? run.input : part.input,
-    attemptMax: run.attemptMax,
-    timeoutMillis,
-    dueAt: run.dueAt,
-    lateMillis,
-    nominalAt: run.nominalAt,
-    schedule: run.scheduleId,
-    needs: [...needs].map(([job, output]) => ({ job, output })),
-    step:
-      step === null || run.parentId === null || run.step === null
-        ? null
-        : { place: run.step, parent: run.parentId, input: step.input, needs: step.needs },
-    ...(part === null ? {} : { shard: { index: part.shard.index, count: part.shard.count } }),
-  }
-}
+): Omit<Assign, "type" | "id"> => ({
+  run: run.id,
+  attempt: run.attempt,
+  token: run.token,
+  job: run.job,
+  queue: run.queue,
+  input: part === null ? run.input : part.input,
+  attemptMax: run.attemptMax,
+  timeoutMillis,
+  dueAt: run.dueAt,
+  lateMillis,
+  nominalAt: run.nominalAt,
+  schedule: run.scheduleId,
+  needs: [...needs].map(([job, output]) => ({ job, output })),
+  step:
+    step === null || run.parentId === null || run.step === null
+      ? null
+      : { place: run.step, parent: run.parentId, input: step.input, needs: step.needs },
+  ...(part === null ? {} : { shard: { index: part.shard.index, count: part.shard.count } }),
+})

@@ -46,10 +46,22 @@ type Denied = Extract<Greeted, { readonly kind: "close" }>
 /** New sessions a second that are begun when nobody says otherwise: more are told to come later. */
 export const hellosPerSecondMax = 200
 
+// Denials a second that are told of one by one.
+const deniedPerSecondMax = 20
+
 /** Takes connections. */
 export const makeReception = (options: ReceptionOptions): OnConnection => {
   const { config, timers } = options
   const spend = makeAllowance(config.hellosPerSecondMax ?? hellosPerSecondMax, () => options.moment().now)
+  const mayTell = makeAllowance(deniedPerSecondMax, () => options.moment().now)
+  let untold = 0
+  /** A peer that tries in a loop shall not fill the log. */
+  const deniedTo = (worker: string | null, address: string, reason: string): void => {
+    if (!mayTell()) return void untold++
+    const others = untold === 0 ? "" : ` (and ${untold} others before)`
+    untold = 0
+    options.onDenied({ worker, address }, `${reason}${others}`)
+  }
   const locks = new Map<string, { readonly semaphore: Semaphore.Semaphore; users: number }>()
 
   /** One hello of a name after the other: whoever comes later finds what the earlier one left. */
@@ -74,7 +86,7 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
       if (phase === "gone") return
       phase = "gone"
       takeBack()
-      options.onDenied({ worker, address: request.remoteAddress }, error?.message ?? reason)
+      deniedTo(worker, request.remoteAddress, error?.message ?? reason)
       const answer = error === null ? null : encode({ ...error.answer, id: "s1" })
       if (answer !== null && Result.isSuccess(answer)) connection.send(answer.success)
       connection.close(code, reason)
