@@ -6,6 +6,7 @@ export type { Calendar, CalendarRule, CalendarSpan, Weekday } from "./domain/Cal
 export type { DeadLetter } from "./domain/DeadLetter.ts"
 export type { Expansion, FlowDefinition, StepPlan, StepState, TriggerRule } from "./domain/Flow.ts"
 export type { Outcome, Settled, Settlement } from "./domain/Outcome.ts"
+export type { Placement, PlacementBy } from "./domain/Placement.ts"
 export { defaultRetryPolicy, parseRetry, type RetryOptions, type RetryPolicy } from "./domain/RetryPolicy.ts"
 export type { Attempt, ErrorInfo, NewRun, Run, RunState } from "./domain/Run.ts"
 export type { NewSchedule, Occurrence, ScheduleRow, Trigger } from "./domain/Schedule.ts"

@@ -8,11 +8,11 @@ import type { RetryOptions } from "../../core/domain/RetryPolicy.ts"
 import { parseSpan, quote } from "../../core/domain/TimeSpan.ts"
 import { parseGraph } from "../../core/flow/Graph.ts"
 import { versioned } from "../../core/flow/Version.ts"
-import { checkWork } from "./checkWork.ts"
+import { checkPlaced, checkWork } from "./checkWork.ts"
 import { type Flow, isFlow, stepJobs, type StepSpec } from "./flow.ts"
 import { isInputSchema, schemaWanted } from "./input.ts"
 import { refuse } from "./send.ts"
-import { isWork } from "./work.ts"
+import { isOnWorkers, isWork, runWanted } from "./work.ts"
 
 /** A checked flow: the definition that its runs keep, and what the handlers of its steps go by. */
 export interface CheckedFlow {
@@ -108,9 +108,10 @@ const checkStep = (
       queue: options.queue ?? own.queue,
       priority: options.priority ?? own.priority,
     })
-    const items = itemsJob === null ? null : { ...work, name: itemsJob }
-    // The timeout of a list is one of its items'.
-    const first = kind === "step" ? work : { ...work, timeoutMillis: null, expands: true }
+    const placed = kind === "flow" ? {} : yield* checkPlaced(place, options.run)
+    const items = itemsJob === null ? null : { ...work, ...placed, name: itemsJob }
+    // The timeout of a list is one of its items', and so is where they go.
+    const first = kind === "step" ? { ...work, ...placed } : { ...work, timeoutMillis: null, expands: true }
     const plan: StepPlan = {
       id,
       needs: [...needs.values()],
@@ -144,8 +145,8 @@ const checkKind = (place: string, { kind, options, flow }: StepSpec, known: Read
         }),
       )
     }
-    if (typeof run !== "function" && !isWork(run))
-      return yield* refuse(`${place}.run`, run, "a function, or one of command(), request()")
+    if (typeof run !== "function" && !isWork(run)) return yield* refuse(`${place}.run`, run, runWanted)
+    yield* checkAway(place, kind, options)
     if (kind === "step") return
     if (typeof over !== "function")
       return yield* refuse(`${place}.over`, over, "a function that answers a list")
@@ -153,6 +154,29 @@ const checkKind = (place: string, { kind, options, flow }: StepSpec, known: Read
       return yield* refuse(`${place}.max`, max, `a whole number from 1 to ${itemMax}`)
     yield* checkFlag(`${place}.failFast`, options.failFast)
   })
+
+/** What the engine cannot do for a step whose run goes straight to a worker. */
+const checkAway = (place: string, kind: StepSpec["kind"], options: StepSpec["options"]) => {
+  const refuseOf = (field: string, reason: string, next: string) =>
+    Result.fail(new InvalidInput({ field: `${place}.${field}`, reason, next }))
+  if (!isOnWorkers(options.run)) return Result.succeed(undefined)
+  if (options.run["~work"].options?.broadcast === true)
+    return refuseOf(
+      "run",
+      "a step has one run, or one for each item, and no broadcast",
+      "Send a job that is a broadcast from the step's function.",
+    )
+  const own =
+    kind === "step" ? (["when", "input"] as const).find((name) => options[name] !== undefined) : undefined
+  if (own === undefined) return Result.succeed(undefined)
+  return refuseOf(
+    own,
+    "the engine would have to call it, and a run on workers goes to one as it is",
+    own === "when"
+      ? "Give `when` to a step before it, which this one needs."
+      : "Leave it out: the worker is given what the step's needs returned.",
+  )
+}
 
 const checkNeeds = (
   place: string,

@@ -3,8 +3,11 @@ import * as Result from "effect/Result"
 import type { InvalidInput } from "../../core/domain/Errors.ts"
 import { type Job as CoreJob, parseName } from "../../core/domain/Job.ts"
 import { parseRetry, type RetryOptions } from "../../core/domain/RetryPolicy.ts"
+import type { Placement } from "../../core/domain/Placement.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { compilePlacement } from "../../core/worker/Placement.ts"
 import { refuse } from "./send.ts"
+import { isOnWorkers } from "./work.ts"
 
 /** The job of this name, without needs; `place` begins the fields of its options in error texts. */
 export const checkWork = (
@@ -30,4 +33,20 @@ export const checkWork = (
         options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
       needs: [],
     }
+  })
+
+/** Where runs go whose work is `run`: the placement of what is left to workers, nothing for all else. */
+export const checkPlaced = (
+  place: string,
+  run: unknown,
+): Result.Result<{ readonly placement?: Placement }, InvalidInput> =>
+  Result.gen(function* () {
+    if (!isOnWorkers(run)) return {}
+    const { options } = run["~work"]
+    if (typeof options !== "object" || options === null)
+      return yield* refuse(`${place}.run`, options, 'options such as `onWorkers({ where: "gpu > 1" })`')
+    const { by = "leastLoaded", where = null, broadcast = false } = options
+    const placement: Placement = { by, where, broadcast }
+    yield* compilePlacement(`${place}.run`, placement)
+    return { placement }
   })

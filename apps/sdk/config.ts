@@ -21,14 +21,14 @@ import { type CalendarSpec, collectCalendars, isCalendar } from "./calendars.ts"
 import { loadDialects } from "./dialects.ts"
 import { checkInput, isInputSchema, schemaWanted } from "./input.ts"
 import { type CheckedFlow, checkFlow } from "./checkFlow.ts"
-import { checkWork } from "./checkWork.ts"
+import { checkPlaced, checkWork } from "./checkWork.ts"
 import { type CheckedWorks, checkWorks, type ExecutorRules } from "./checkExecutors.ts"
 import { type Flow, isFlow } from "./flow.ts"
 import type { Job } from "./job.ts"
 import { refuse } from "./send.ts"
 import { parseStorage, type Storage } from "./storage.ts"
 import type { TriggerSpec } from "./triggers.ts"
-import { isWork } from "./work.ts"
+import { isWork, runWanted } from "./work.ts"
 
 /** A project: its jobs and flows, and where and how they run. */
 export interface Config {
@@ -194,12 +194,23 @@ const checkJob = (field: string, job: Job<any, any>): Result.Result<CoreJob, Ref
     const { options } = job
     const place = `job "${name}"`
     if (typeof options?.run !== "function" && !isWork(options?.run))
-      return yield* refuse(`${place}.run`, options?.run, "a function, or one of command(), request()")
+      return yield* refuse(`${place}.run`, options?.run, runWanted)
     if (options.input !== undefined && !isInputSchema(options.input)) {
       return yield* refuse(`${place}.input`, options.input, schemaWanted)
     }
     const work = yield* checkWork(place, name, options)
-    return { ...work, needs: yield* checkNeeds(`${place}.needs`, options.needs ?? {}) }
+    const placed = yield* checkPlaced(place, options.run)
+    const needs = yield* checkNeeds(`${place}.needs`, options.needs ?? {})
+    if (placed.placement?.broadcast === true && needs.length > 0) {
+      return yield* Result.fail(
+        new InvalidInput({
+          field: `${place}.needs`,
+          reason: "each part of a broadcast reads the input, and nothing of what other jobs returned",
+          next: "Send the broadcast from a job that needs them, with what its parts must know as input.",
+        }),
+      )
+    }
+    return { ...work, ...placed, needs }
   })
 
 const checkNeeds = (field: string, needs: unknown): Result.Result<ReadonlyArray<string>, InvalidInput> =>

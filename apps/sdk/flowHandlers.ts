@@ -16,7 +16,7 @@ import type { MakeContext } from "./handlers.ts"
 import { checkInput } from "./input.ts"
 import { decodeOutput, encodeOutput } from "./output.ts"
 import { makeReaders, type Readers } from "./readers.ts"
-import { isWork } from "./work.ts"
+import { isOnWorkers, isWork } from "./work.ts"
 import type { Works } from "./works.ts"
 
 /** Handlers for these flows, all of the config. */
@@ -30,9 +30,11 @@ export const makeFlowHandlers = (
   for (const flow of flows.values()) {
     handlers.set(flow.definition.name, flowHandler(flow))
     for (const step of flow.steps) {
-      handlers.set(step.job, stepHandler({ flow, step, flows, readers, contextOf, perform }))
-      if (step.items !== null)
-        handlers.set(step.items.name, itemHandler({ flow, step, flows, readers, contextOf, perform }))
+      const around = { flow, step, flows, readers, contextOf, perform }
+      // What is left to workers has none here; a list still says which items there are.
+      const isAway = isOnWorkers(step.options.run)
+      if (!isAway || step.kind === "map") handlers.set(step.job, stepHandler(around))
+      if (step.items !== null && !isAway) handlers.set(step.items.name, itemHandler(around))
     }
   }
   return handlers

@@ -61,8 +61,8 @@ export interface StartableOptions<Input> {
 /** How a job is defined. */
 export interface JobOptions<Input, Output, N extends Needs> extends StartableOptions<Input> {
   /**
-   * The handler, or what does its work: `command()`, `request()`. What it returns is kept as the run's output: plain
-   * data, at most 256 KiB as JSON.
+   * The handler, or what does its work: `command()`, `request()`, `onWorkers()`. What it returns is kept as the run's
+   * output: plain data, at most 256 KiB as JSON.
    */
   readonly run: ((input: Input, ctx: RunContext<N>) => Output | Promise<Output>) | Work<Output, Input>
   readonly retry?: RetryOptions

@@ -51,5 +51,6 @@ export { type Job, job, type JobOptions, type RunContext, type Startable } from 
 export type { CommandOptions } from "../../adapters/executor-subprocess/Command.ts"
 export type { RequestOptions, RequestRules } from "../../adapters/executor-http/Request.ts"
 export type { CommandRules, ExecutorRules } from "./checkExecutors.ts"
-export { command, request, type Work } from "./work.ts"
+export { command, onWorkers, request, type Work, type WorkersOptions } from "./work.ts"
+export type { PlacementBy } from "../../core/domain/Placement.ts"
 export { after, at, cron, every, type TriggerSpec } from "./triggers.ts"

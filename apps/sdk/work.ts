@@ -1,11 +1,12 @@
-// Work that is no function: a program, or a request to somebody else's service. It stands where a job's or a step's
-// `run` stands, and is given as JSON what a function would get as its first argument.
+// Work that is no function: a program, a request to somebody else's service, or what workers do. It stands where a job's or
+// a step's `run` stands, and is given as JSON what a function would get as its first argument.
 import type { Arguments, CommandOptions } from "../../adapters/executor-subprocess/Command.ts"
 import type { Address, RequestOptions } from "../../adapters/executor-http/Request.ts"
+import type { PlacementBy } from "../../core/domain/Placement.ts"
 
 /** Work whose output is an `Output`. It takes any input, unless it says otherwise. */
 export interface Work<Output, Input = any> {
-  readonly "~work": CommandWork | RequestWork
+  readonly "~work": CommandWork | RequestWork | WorkersWork
   /** For the compiler only. */
   readonly "~output"?: Output
   /** For the compiler only. */
@@ -25,6 +26,38 @@ export interface RequestWork {
   readonly kind: "request"
   readonly url: Address
   readonly options: RequestOptions
+}
+
+/** What workers do, as it was written. */
+export interface WorkersWork {
+  readonly kind: "workers"
+  readonly options: WorkersOptions
+}
+
+/** Which workers carry out the runs of a job. */
+export interface WorkersOptions {
+  /**
+   * A rule about a worker's labels and its `worker` name, `runtime` and `version`, such as `region = eu and gpu > 1` or
+   * `not (runtime = node or version < 2.1)`: `=`, `!=`, `<`, `<=`, `>`, `>=`, `in (a, b)`, `and`, `or`, `not`, words or
+   * texts in double quotes, at most 512 characters. A comparison of a label that a worker does not have is false. Default:
+   * any worker that has a handler for the job.
+   */
+  readonly where?: string
+  /**
+   * How one of those that fit is chosen. `leastLoaded` (default): the one with the least in hand for its slots;
+   * `roundRobin`: one after the other; `{ hash: "order.id" }`: the same one for the same value of this field of the input,
+   * while it has room.
+   */
+  readonly by?: PlacementBy
+  /** `true`: one run for each worker that fits when it starts, each told its part (`ctx.shard`). Default `false`. */
+  readonly broadcast?: boolean
+}
+
+/** Work that takes any input: the job says which it is. */
+interface Left<Output> {
+  readonly "~work": WorkersWork
+  /** Where nothing says what it is, the compiler finds `never`, of which everything would follow. */
+  readonly "~output"?: [Output] extends [never] ? unknown : Output
 }
 
 /** Options with an output. */
@@ -84,8 +117,30 @@ export function request(url: Address, options: RequestOptions = {}): Work<any> {
   return { "~work": { kind: "request", url, options } }
 }
 
+/**
+ * Leaves the job to workers that are connected to the engine and have a handler for it: never to the engine's own process.
+ * While there is none that fits and has room, its runs wait. What the handler returns is of the type that is named here, and
+ * of a broadcast the list of what the workers returned. Checked when the config is loaded.
+ */
+export function onWorkers<Output = unknown>(
+  options?: WorkersOptions & { readonly broadcast?: false },
+): Left<Output>
+export function onWorkers<Output = unknown>(
+  options: WorkersOptions & { readonly broadcast: true },
+): Left<ReadonlyArray<Output>>
+export function onWorkers(options: WorkersOptions = {}): Work<any> {
+  return { "~work": { kind: "workers", options } }
+}
+
 /** Whether a `run` is work and no function. */
 export const isWork = (run: unknown): run is Work<any> => {
   const work = (run as Partial<Work<any>> | null | undefined)?.["~work"]
-  return work?.kind === "command" || work?.kind === "request"
+  return work?.kind === "command" || work?.kind === "request" || work?.kind === "workers"
 }
+
+/** What to write as a `run`, for refusals. */
+export const runWanted = "a function, or one of command(), request(), onWorkers()"
+
+/** Whether a `run` is left to workers. */
+export const isOnWorkers = (run: unknown): run is Work<any> & { readonly "~work": WorkersWork } =>
+  isWork(run) && run["~work"].kind === "workers"

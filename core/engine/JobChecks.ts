@@ -4,10 +4,12 @@ import * as Result from "effect/Result"
 import { InvalidInput, type InvalidSchedule } from "../domain/Errors.ts"
 import { isRunId } from "../domain/Ids.ts"
 import { type Job, parseName } from "../domain/Job.ts"
+import type { Placement } from "../domain/Placement.ts"
 import { parseRetry, type RetryOptions } from "../domain/RetryPolicy.ts"
 import type { Trigger } from "../domain/Schedule.ts"
 import { parseInstant, parseSpan, quote, type TimeSpan } from "../domain/TimeSpan.ts"
 import type { RunRequest } from "../run/Enqueue.ts"
+import { compilePlacement } from "../worker/Placement.ts"
 import { checkLimits, checkPlacement } from "./ScheduleChecks.ts"
 
 /** The shortest period of a fixed rate, in milliseconds. */
@@ -22,11 +24,14 @@ export const checkJob = (
     readonly timeout?: TimeSpan
     readonly queue?: string
     readonly priority?: number
+    readonly placement?: Placement
   },
 ): Result.Result<Job, InvalidInput> =>
   Result.gen(function* () {
     const checked = yield* parseName(`${field}.name`, name)
     const place = `job "${checked}"`
+    const { placement } = options
+    if (placement !== undefined) yield* compilePlacement(`${place}.placement`, placement)
     return {
       name: checked,
       queue: yield* parseName(`${place}.queue`, options.queue ?? "default"),
@@ -35,6 +40,7 @@ export const checkJob = (
       timeoutMillis:
         options.timeout === undefined ? null : yield* parseSpan(`${place}.timeout`, options.timeout, 1),
       needs: [],
+      ...(placement === undefined ? {} : { placement }),
     }
   })
 

@@ -20,6 +20,7 @@ import {
 } from "../domain/Errors.ts"
 import { type Job as JobRow, parseJobs } from "../domain/Job.ts"
 import type { Outcome } from "../domain/Outcome.ts"
+import type { Placement } from "../domain/Placement.ts"
 import { decodePayload, encodePayload, errorInfo } from "../domain/Payload.ts"
 import type { RetryOptions } from "../domain/RetryPolicy.ts"
 import type { Run } from "../domain/Run.ts"
@@ -51,6 +52,8 @@ export interface JobOptions {
   readonly timeout?: TimeSpan
   readonly queue?: string
   readonly priority?: number
+  /** Its runs are carried out by workers, never by the engine's own process: no handler of its layer is called. */
+  readonly placement?: Placement
   readonly on?: { readonly trigger: Trigger; readonly input?: unknown } & Omit<
     ScheduleOptions,
     keyof Limits | "only" | "except" | "closed" | "jitter"
@@ -80,7 +83,8 @@ type Start = (assignment: Assignment, done: (outcome: Outcome) => void) => { rea
 
 interface Entry {
   readonly job: Job<any, any, any>
-  readonly start: Start
+  /** `null`: it has no handler here. */
+  readonly start: Start | null
 }
 
 /** The jobs that were registered, each for as long as its layer lives, for the engine that is started after them. */
@@ -132,6 +136,19 @@ export const toLayer = <Input, Output, E, R>(
       const entry = { job, start }
       entries.add(entry)
       yield* Effect.addFinalizer(() => Effect.sync(() => entries.delete(entry)))
+    }),
+  )
+
+/** A job without a handler here, as a layer: workers carry it out, as its `placement` says, or any that has a handler. */
+export const onWorkers = (job: Job<any, any, any>): Layer.Layer<never, never, JobRegistry> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { entries } = yield* JobRegistry
+      const entry = { job, start: null }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => entries.add(entry)),
+        () => Effect.sync(() => entries.delete(entry)),
+      )
     }),
   )
 
@@ -234,7 +251,11 @@ export const layerEngine = (
         })
       }
       const book = yield* Effect.fromResult(parseJobs(rows))
-      const starts = new Map([...entries].map(({ job, start }) => [job.name, start]))
+      const starts = new Map(
+        [...entries].flatMap(({ job, start }) =>
+          start === null || job.options.placement !== undefined ? [] : [[job.name, start] as const],
+        ),
+      )
       const executor = Layer.succeed(Executor, {
         jobs: new Set(starts.keys()),
         start: (assignment, done) => starts.get(assignment.run.job)?.(assignment, done) ?? { stop: () => {} },

@@ -50,6 +50,12 @@ export const compilePlacement = (
   Result.gen(function* () {
     const refuse = (part: string, reason: string, next: string) =>
       Result.fail(new InvalidInput({ field: `${field}.${part}`, reason, next }))
+    if (typeof placement !== "object" || (placement as unknown) === null) {
+      const next = 'Give one such as `{ by: "leastLoaded", where: "gpu > 1", broadcast: false }`.'
+      return yield* Result.fail(
+        new InvalidInput({ field, reason: `${quote(placement)} is no placement`, next }),
+      )
+    }
     const { by, where, broadcast } = placement as Partial<Placement>
     const path = yield* readBy(by, (reason, next) => refuse("by", reason, next))
     const rule = where === null || where === undefined ? null : yield* readRule(`${field}.where`, where)

@@ -2,6 +2,7 @@
 // no connection to the node.
 import * as Result from "effect/Result"
 import { utf8Length } from "../domain/Payload.ts"
+import { workersBytesMax } from "../ports/StoreLimits.ts"
 import type { WorkerView } from "./WorkerView.ts"
 
 /** A report that was read. */
@@ -11,13 +12,10 @@ export interface WorkerReport {
   readonly leftOut: number
 }
 
-/** The most that a store takes: 1 MiB. */
-export const reportBytesMax = 1_048_576
-
-/** The report as text of at most `bytesMax` UTF-8 bytes, at least 64: the workers in their order, as many as fit. */
+/** The report as text of at most `bytesMax` UTF-8 bytes, at least 64 and by default as many as a store takes: the workers in their order, as many as fit. */
 export const encodeReport = (
   workers: ReadonlyArray<WorkerView>,
-  bytesMax: number = reportBytesMax,
+  bytesMax: number = workersBytesMax,
 ): string => {
   const rows: Array<string> = []
   let bytes = utf8Length(written([], workers.length))

@@ -1,6 +1,6 @@
 // What the compiler infers of work that is no function. Nothing here runs; see sdk.types.ts.
 import * as Schema from "effect/Schema"
-import { command, defineConfig, flow, job, type Job, request } from "uhrwerk"
+import { command, defineConfig, flow, job, type Job, onWorkers, request } from "uhrwerk"
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 /** Compiles only when both types are the same. */
@@ -98,3 +98,35 @@ defineConfig({
 // @ts-expect-error a list
 defineConfig({ jobs: [], executors: { command: { programs: "ls" } } })
 export default [sending]
+
+// What workers do: the output is what it is said to be, of a broadcast a list of it; the input comes from elsewhere.
+const encoded = job("encoded", { run: onWorkers<{ size: number }>({ where: "gpu > 1" }) })
+same<typeof encoded, Job<void, { size: number }>>(true)
+const anything = job("anything", { run: onWorkers() })
+same<typeof anything, Job<void, unknown>>(true)
+const encodedDay = job("encoded.day", { input: Day, run: onWorkers<string>({ by: { hash: "day" } }) })
+same<typeof encodedDay, Job<{ readonly day: string }, string>>(true)
+const named = job<{ file: string }, number>("named", { run: onWorkers() })
+same<typeof named, Job<{ file: string }, number>>(true)
+const cleared = job("cleared", { run: onWorkers<boolean>({ broadcast: true }) })
+same<typeof cleared, Job<void, ReadonlyArray<boolean>>>(true)
+flow("away", {}, (f) => {
+  const first = f.step("first", { run: () => [1, 2] })
+  const second = f.step("second", { needs: { first }, run: onWorkers<string>() })
+  const each = f.map("each", {
+    needs: { first },
+    over: ({ first }) => first,
+    run: onWorkers<{ n: number }>({ by: "roundRobin" }),
+  })
+  f.step("last", {
+    needs: { second, each },
+    run: ({ second, each }) => {
+      same<typeof second, string>(true)
+      same<typeof each, ReadonlyArray<{ n: number }>>(true)
+    },
+  })
+})
+// @ts-expect-error no such way to choose
+job("wrong", { run: onWorkers({ by: "fastest" }) })
+// @ts-expect-error no such option
+job("wrong", { run: onWorkers({ labels: "gpu > 1" }) })

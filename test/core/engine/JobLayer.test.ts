@@ -487,3 +487,48 @@ describe("an engine of layers", () => {
     expect(await driver.counts()).toEqual([])
   })
 })
+
+describe("a job that is left to workers", () => {
+  const placement = { by: "leastLoaded", where: "gpu > 1", broadcast: false } as const
+
+  test("has no handler here, whether its layer has one or not, and its runs wait", async () => {
+    const seen: Array<string> = []
+    const note = (name: string) => () => Effect.sync(() => void seen.push(name))
+    const bare = Job.make("bare", { placement })
+    const unplaced = Job.make("unplaced")
+    const handled = Job.make("handled", { placement })
+    const here = Job.make("here")
+    const { run } = await start(
+      Layer.mergeAll(
+        Job.onWorkers(bare),
+        Job.onWorkers(unplaced),
+        Job.toLayer(handled, note("handled")),
+        Job.toLayer(here, note("here")),
+      ),
+    )
+    const sent = await Promise.all(
+      [bare, unplaced, handled, here].map((job) => run(Job.send(job, undefined))),
+    )
+    await pass(10 * second)
+    expect(seen).toEqual(["here"])
+    const states = await Promise.all(sent.map(({ id }) => stored(id)))
+    expect(states.map(({ state, attempt }) => [state, attempt])).toEqual([
+      ["ready", 0],
+      ["ready", 0],
+      ["ready", 0],
+      ["succeeded", 1],
+    ])
+  })
+
+  test("a placement that is wrong is refused at the start", async () => {
+    const of = (fields: object) => Job.make("job", { placement: { ...placement, ...fields } })
+    await expect(start(Job.onWorkers(of({ where: "gpu >" })))).rejects.toMatchObject({
+      _tag: "InvalidInput",
+      field: 'job "job".placement.where',
+      position: 5,
+    })
+    await expect(start(Job.onWorkers(of({ by: "any" })))).rejects.toMatchObject({
+      field: 'job "job".placement.by',
+    })
+  })
+})

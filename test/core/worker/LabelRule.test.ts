@@ -207,8 +207,7 @@ describe("rule > whatever the text", () => {
   test("reading it ends in a rule or a refusal with a place within the text, soon", () => {
     const choice = new Choice(8)
     const pieces = [
-      ..."()=!<>,\"'\\ \t\n.-+&|",
-      ..."aZ09",
+      ...Array.from("()=!<>,\"'\\ \t\n.-+&|aZ09"),
       "\u0000",
       "\ud800",
       "é",

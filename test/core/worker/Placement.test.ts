@@ -21,11 +21,9 @@ const compiled = (fields: Partial<Placement> = {}): CompiledPlacement =>
   Result.getOrThrow(
     compilePlacement('job "a".run', { by: "leastLoaded", where: null, broadcast: false, ...fields }),
   )
-const refused = (fields: object) =>
+const refused = (fields: any) =>
   Result.getOrThrow(
-    Result.flip(
-      compilePlacement("run", { by: "leastLoaded", where: null, broadcast: false, ...fields } as Placement),
-    ),
+    Result.flip(compilePlacement("run", { by: "leastLoaded", where: null, broadcast: false, ...fields })),
   )
 
 /** A worker that can be given runs. */
@@ -81,6 +79,8 @@ describe("placement > what is compiled", () => {
     expect(refused({ by: null }).field).toBe("run.by")
     expect(refused({ where: "gpu >" })).toMatchObject({ field: "run.where", position: 5 })
     expect(refused({ where: "" }).field).toBe("run.where")
+    const none = compilePlacement("run", null as unknown as Placement)
+    expect(Result.isFailure(none) && none.failure.reason).toBe("null is no placement")
     expect(refused({ broadcast: "yes" }).field).toBe("run.broadcast")
     expect(refused({ broadcast: true, by: "roundRobin" }).reason).toContain("every worker")
   })

@@ -2,7 +2,8 @@
 // the way of a tool that finds something else there.
 import { describe, expect, test } from "vitest"
 import { utf8Length } from "../../../core/domain/Payload.ts"
-import { decodeReport, encodeReport, reportBytesMax } from "../../../core/worker/WorkerReport.ts"
+import { workersBytesMax } from "../../../core/ports/StoreLimits.ts"
+import { decodeReport, encodeReport } from "../../../core/worker/WorkerReport.ts"
 import { viewOf } from "./views.ts"
 
 describe("worker report", () => {
@@ -17,7 +18,7 @@ describe("worker report", () => {
 
   test("what does not fit is left out, and how many that are is said", () => {
     const workers = Array.from({ length: 3000 }, (_, n) => viewOf(`wörker ${n}`))
-    for (const bytesMax of [64, 1000, 65_536, reportBytesMax]) {
+    for (const bytesMax of [64, 1000, 65_536, workersBytesMax]) {
       const text = encodeReport(workers, bytesMax)
       expect(utf8Length(text)).toBeLessThanOrEqual(bytesMax)
       const report = decodeReport(text)
