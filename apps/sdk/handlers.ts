@@ -17,6 +17,9 @@ import type { Job, RunContext } from "./job.ts"
 
 const lineMax = 2048
 
+// Code without types may say anything.
+const lineOf = (said: unknown): string => String(said).slice(0, lineMax)
+
 /** What all contexts have: the run, its signal and ways to speak, but nothing to read. */
 export type MakeContext = (assignment: Assignment, signal: AbortSignal) => Omit<RunContext, "needs">
 
@@ -29,14 +32,13 @@ export const makeContexts = (
   return ({ run, shard = null }, signal) => ({
     run: describe(run, startOf(run)),
     signal,
-    // Code without types may log anything.
-    log: (line: unknown) => publish({ kind: "log", run, line: String(line).slice(0, lineMax) }),
-    progress: (percent: unknown, note?: unknown) =>
+    log: (line: unknown) => publish({ kind: "log", run, line: lineOf(line) }),
+    progress: (percent: unknown, note?: string) =>
       publish({
         kind: "progress",
         run,
         percent: checkPercent(percent),
-        note: note === undefined ? null : String(note).slice(0, lineMax),
+        note: note === undefined ? null : lineOf(note),
       }),
     shard,
     sleep: async (span) => {
