@@ -3,7 +3,7 @@
 import type { Run } from "../../core/domain/Run.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
-import { startProject } from "../sdk/engine.ts"
+import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
 import { exitCodes, UsageError } from "./errors.ts"
 import { fastForward } from "./fastForward.ts"
@@ -15,24 +15,26 @@ import type { Command, Flags } from "./open.ts"
 /** A project on this machine. */
 export const dev: Command = {
   usage: "dev [CONFIG]",
-  about: "run a project here: engine and worker in one process",
+  about: "run a project here: engine and worker in one process, without a port",
   run: async (args, flags) => {
     if (flags["fast-forward"] !== undefined) return fastForward.run(args, flags)
     return work(args, flags)
   },
 }
 
-/** One of any number of nodes over a store that they share. */
-export const serve: Command = {
-  usage: "serve [CONFIG]",
-  about: "run a node of a project, one of any number over one PostgreSQL database",
-  run: async (args, flags) => {
-    if (flags["fast-forward"] !== undefined) throw new UsageError("--fast-forward belongs to dev")
-    return work(args, flags)
-  },
+/** What runs until it is asked to stop. */
+export interface Working {
+  readonly load: RunningEngine["load"]
+  readonly stop: () => Promise<void>
 }
 
-const work = async (args: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+/** Runs a project until a signal, or until the engine is too old for its store; what `dev` and `serve` have in common. */
+export const work = async (
+  args: ReadonlyArray<string>,
+  flags: Flags,
+  start: (project: Project, onEvent: (event: EngineEvent) => void) => Promise<Working> = (project, onEvent) =>
+    startProject(project, { onEvent }),
+): Promise<number> => {
   if (args.length > 1) throw new UsageError("This command takes one config file")
   if (flags["run-handlers"] === true) throw new UsageError("--run-handlers belongs to --fast-forward")
   // Whoever reads the output may go away (`| head`), and the engine works on: unheard, the error would come back
@@ -60,7 +62,7 @@ const work = async (args: ReadonlyArray<string>, flags: Flags): Promise<number> 
     isOutdated = true
     stop.ask()
   }
-  const engine = await startProject(project, { onEvent })
+  const engine = await start(project, onEvent)
   await stop.asked
   const { carried } = engine.load()
   say(
@@ -106,10 +108,16 @@ const signals = (): Stop => {
   }
 }
 
-const say = (line: string): void => console.log(line)
+/** A line for people. */
+export const say = (line: string): void => console.log(line)
 
-const line = (colour: Parameters<typeof paint>[0], mark: string, text: string, at = Date.now()): void =>
-  say(`${paint("grey", timeOf(at))}  ${paint(colour, mark)} ${text}`)
+/** The same with the time before it. */
+export const line = (
+  colour: Parameters<typeof paint>[0],
+  mark: string,
+  text: string,
+  at = Date.now(),
+): void => say(`${paint("grey", timeOf(at))}  ${paint(colour, mark)} ${text}`)
 
 /** Prints what happens in an engine of this project. */
 const printer = ({ flows }: Project): ((event: EngineEvent) => void) => {
@@ -163,6 +171,8 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
         "-",
         `${event.scheduleId}: ${event.count} skipped (${event.reason}), for ${timeOf(event.at)}`,
       )
+    case "worker":
+      return printWorker(event)
     case "leaseLost":
       return line("red", "!", `This node lost its lease; its runs were stopped and start again elsewhere`)
     case "clockBack":
@@ -190,6 +200,24 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
     case "trouble":
       return line("red", "!", `Cannot ${event.doing}: ${plain(event.error, 500)}`)
   }
+}
+
+const workerNews = {
+  connected: ["green", "+", "is connected"],
+  resumed: ["green", "+", "is back, and goes on"],
+  alive: ["green", "+", "answers again"],
+  suspect: ["yellow", "!", "is silent"],
+  draining: ["yellow", "-", "drains"],
+  cut: ["yellow", "!", "lost its connection; it may come back"],
+  over: ["yellow", "-", "is gone"],
+  denied: ["yellow", "!", "was not let in"],
+  refused: ["red", "!", "sent what the protocol does not allow"],
+} as const
+
+const printWorker = ({ worker, what, reason }: Extract<EngineEvent, { kind: "worker" }>): void => {
+  const [colour, mark, news] = workerNews[what]
+  const why = reason === null ? "" : `: ${plain(reason)}`
+  line(colour, mark, `Worker ${paint("bold", plain(worker, 128))} ${news}${why}`)
 }
 
 const printExpanded = ({ run, steps }: Extract<EngineEvent, { kind: "expanded" }>, isList: boolean): void => {

@@ -34,7 +34,8 @@ export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Pr
       readyCount: total("ready"),
       runningCount: total("running"),
       jobs: config === undefined ? null : new Set(config.jobs.flatMap(jobNames)),
-      slots: config === undefined ? null : (config.worker?.concurrency ?? engineDefaults.slots),
+      // None of its own: what holds a run up is not that they are taken.
+      slots: config === undefined ? null : (config.worker?.concurrency ?? engineDefaults.slots) || null,
       now,
     },
     { at: dateOf, span: spanOf },

@@ -54,7 +54,7 @@ export const fastForward: Command = {
       throw new UsageError(`--output ${flags.output} is none of table, json, ndjson`)
     }
     const runHandlers = flags["run-handlers"] === true
-    const config = await loadConfig(args[0])
+    const config = withSlots(await loadConfig(args[0]))
     const { schedules } = await checkConfig({ ...config, storage: "memory:" })
     const from = Date.now()
     const width = widthOf(schedules)
@@ -104,6 +104,10 @@ export const fastForward: Command = {
     return 0
   },
 }
+
+// A project whose workers do the work starts as much as one that does it itself.
+const withSlots = (config: Config): Config =>
+  config.worker?.concurrency === 0 ? { ...config, worker: {} } : config
 
 /** The same jobs, whose runs end as soon as they start. */
 const withoutHandlers = (config: Config): Config => ({

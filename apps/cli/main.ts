@@ -5,7 +5,7 @@ import { parseArgs } from "node:util"
 import { calendarCommands } from "./calendars.ts"
 import { cronCommands } from "./cron.ts"
 import { deadCommands } from "./dead.ts"
-import { dev, serve } from "./dev.ts"
+import { dev } from "./dev.ts"
 import { doctor } from "./doctor.ts"
 import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
@@ -17,6 +17,8 @@ import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
+import { serve } from "./serve.ts"
+import { tokenCommands } from "./tokens.ts"
 
 const version = "0.1.0"
 
@@ -34,6 +36,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...operateCommands,
   ...deadCommands,
   ...nodeCommands,
+  ...tokenCommands,
   migrate,
   doctor,
   ...cronCommands,
@@ -71,6 +74,12 @@ const options = {
   "step-output": { type: "string" },
   plan: { type: "boolean" },
   json: { type: "boolean" },
+  port: { type: "string" },
+  host: { type: "string" },
+  "no-workers": { type: "boolean" },
+  name: { type: "string" },
+  queue: { type: "string", multiple: true },
+  expires: { type: "string" },
 } as const
 
 // What a command does stands below a usage that is longer.

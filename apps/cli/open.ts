@@ -38,6 +38,12 @@ export interface Flags {
   readonly "step-output"?: string
   readonly plan?: boolean
   readonly json?: boolean
+  readonly port?: string
+  readonly host?: string
+  readonly "no-workers"?: boolean
+  readonly name?: string
+  readonly queue?: ReadonlyArray<string>
+  readonly expires?: string
 }
 
 /** A command. */

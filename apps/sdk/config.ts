@@ -38,7 +38,7 @@ export interface Config {
   /** `"sqlite:FILE"` (default `"sqlite:uhrwerk.db"`) or `"memory:"`; an object opens a store of your own. */
   readonly storage?: Storage
   readonly worker?: {
-    /** Runs at once, 1 to 10,000; default 10. */
+    /** Runs at once, 1 to 10,000; default 10. 0: none in this process, for a server whose workers do the work. */
     readonly concurrency?: number
   }
   /** Which programs may run, and where requests may go; without it none may, and nowhere. */
@@ -122,6 +122,16 @@ export const checkConfig = async (config: Config): Promise<Project> => {
   }
 }
 
+/** Throws `InvalidInput` for a project that could never carry out a run: no slot of its own, and no workers served. */
+export const checkHands = ({ slots }: Project, servesWorkers: boolean): void => {
+  if (slots > 0 || servesWorkers) return
+  throw new InvalidInput({
+    field: "worker.concurrency",
+    reason: "0 means that connected workers do the work, and this engine takes no workers",
+    next: "Start it as a server (`uhrwerk serve`, or `serve` of `uhrwerk/server`), or give it a slot.",
+  })
+}
+
 // The steps of a flow are jobs too, which others may not be called; the places of jobs are those of the config.
 const checkStepNames = (members: Config["jobs"], flows: ReadonlyArray<CheckedFlow>): void => {
   const taken = new Map<string, string>()
@@ -148,8 +158,8 @@ const checkStepNames = (members: Config["jobs"], flows: ReadonlyArray<CheckedFlo
 const checkSettings = (config: Config) =>
   Result.gen(function* () {
     const slots = config.worker?.concurrency ?? engineDefaults.slots
-    if (!Number.isInteger(slots) || slots < 1 || slots > slotsMax) {
-      return yield* refuse("worker.concurrency", slots, `a whole number from 1 to ${slotsMax}`)
+    if (!Number.isInteger(slots) || slots < 0 || slots > slotsMax) {
+      return yield* refuse("worker.concurrency", slots, `a whole number from 0 to ${slotsMax}`)
     }
     const leaseMillis = yield* parseSpan("lease", config.lease ?? engineDefaults.leaseMillis, 1000)
     if (leaseMillis > 600_000) return yield* refuse("lease", config.lease, 'a span from "1s" to "10m"')

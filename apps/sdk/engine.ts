@@ -17,7 +17,7 @@ import { RunStore, type Store } from "../../core/ports/Store.ts"
 import type { Enqueued, RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
 import { type RunRequest, stopped } from "../../core/run/Enqueue.ts"
 import type { WorkersConfig } from "../../core/worker/WorkersConfig.ts"
-import { checkConfig, type Config, type Project } from "./config.ts"
+import { checkConfig, checkHands, type Config, type Project } from "./config.ts"
 import { guardProcess } from "./guard.ts"
 import { makeFlowHandlers } from "./flowHandlers.ts"
 import { makeFlowCalls, type FlowCalls } from "./flowCalls.ts"
@@ -134,6 +134,7 @@ export const engine = (
 
 /** Starts an engine of a checked config. */
 export const startProject = async (project: Project, options: StartOptions = {}): Promise<RunningEngine> => {
+  checkHands(project, options.workers !== undefined)
   const live: { engine?: EngineService } = {}
   const contextOf = makeContexts(
     (event) => live.engine?.events.publish(event),

@@ -1,11 +1,13 @@
 // The workers, in a process of their own on Node for every server alike: echoes for the floor, bare workers or real ones.
 // Every answer must be the right one, or it says so.
 import { connect } from "../../adapters/transport-websocket/client.ts"
+import type { RunningWorker } from "../../apps/worker/mod.ts"
 import { sleep } from "../common/meter.ts"
 import { BareWorker } from "./BareWorker.ts"
 import { answerAll } from "./Child.ts"
 import { clock } from "./clock.ts"
 import { frames, job } from "./frames.ts"
+import { startReal } from "./subject.ts"
 import type { Echoed, Side, Traffic } from "./measure.ts"
 
 const limits = { framesPerSecondMax: Number.POSITIVE_INFINITY }
@@ -49,19 +51,15 @@ const echo = (
   })
 
 const bare: Array<BareWorker> = []
-const real: Array<{ readonly stop: () => Promise<unknown> }> = []
+const real: Array<RunningWorker> = []
 let delays: Array<number> = []
 
 const noteDelay = (sentAt: number | undefined): void => {
   if (sentAt !== undefined) delays.push(clock() - sentAt)
 }
 
-const beginReal = async (url: string, name: string, slots: number): Promise<void> => {
-  throw new Error(`no real worker yet ${url} ${name} ${slots} ${real.length}`)
-}
-
 const begin = async (url: string, side: Side, name: string, slots: number): Promise<void> => {
-  if (side === "real") return beginReal(url, name, slots)
+  if (side === "real") return void real.push(await startReal(url, name, slots, noteDelay))
   await new Promise<void>((resolve) => {
     bare.push(
       new BareWorker({

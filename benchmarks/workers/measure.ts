@@ -110,7 +110,7 @@ export const measureAll = async (
 export const contendersOf = (options: Options, connections: number): ReadonlyArray<Contender> => [
   { name: "echo", connections, workers: "echo", store: null },
   ...storesOf(options).flatMap((store) =>
-    (["bare"] as const).map((workers) => ({
+    (["bare", "real"] as const).map((workers) => ({
       name: `${store}, ${workers} workers`,
       connections,
       workers,

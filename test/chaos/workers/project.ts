@@ -1,6 +1,6 @@
 // What the server of a chaos run knows and its workers do: one job, whose handler writes down each start, signal and end.
 import { appendFileSync } from "node:fs"
-import { job, NonRetryable, type RunContext } from "../../../apps/sdk/mod.ts"
+import { job, NonRetryable, onWorkers, type RunContext } from "../../../apps/sdk/mod.ts"
 import { filesOf, type Mode } from "../evidence.ts"
 import { failureText } from "./checks.ts"
 import type { Output, WorkerLine } from "./evidence.ts"

@@ -1,0 +1,55 @@
+// The store of a server, opened once: for its engine, for its tokens, and for the question whether it answers.
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import { CredentialStore, StoreInfo } from "../../core/ports/Store.ts"
+import type { Project } from "../sdk/config.ts"
+import type { TokenStore } from "./Credentials.ts"
+import { inTime } from "./inTime.ts"
+
+/** An open store. */
+export interface SharedStore {
+  /** The project, whose engine takes this store instead of opening one. */
+  readonly project: Project
+  readonly tokens: TokenStore
+  /** Whether it answers within a second. Whoever asks at about the same time gets the same answer. */
+  readonly answers: () => Promise<boolean>
+  readonly close: () => Promise<void>
+}
+
+const answerMillisMax = 1_000
+// Anybody may ask, as often as he likes.
+const sameAnswerMillis = 500
+
+/** Opens a project's store; rejects as its storage does. */
+export const openSharedStore = async (project: Project): Promise<SharedStore> => {
+  const runtime = ManagedRuntime.make(project.storage.layer)
+  const context = await runtime.context().catch(async (error: unknown) => {
+    await runtime.dispose()
+    throw error
+  })
+  const credentials = Context.get(context, CredentialStore)
+  const now = (): Promise<number> => Effect.runPromise(Context.get(context, StoreInfo).now)
+  let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined
+  const ask = (): Promise<boolean> =>
+    inTime(now(), answerMillisMax, () => new Error("no answer")).then(
+      () => true,
+      () => false,
+    )
+  return {
+    project: { ...project, storage: { ...project.storage, layer: Layer.succeedContext(context) } },
+    tokens: {
+      now,
+      putCredential: (row) => Effect.runPromise(credentials.putCredential(row)),
+      credentials: () => Effect.runPromise(credentials.credentials()),
+      deleteCredentials: (ids) => Effect.runPromise(credentials.deleteCredentials(ids)),
+    },
+    answers: () => {
+      const at = performance.now()
+      if (asked === undefined || at - asked.at > sameAnswerMillis) asked = { at, answer: ask() }
+      return asked.answer
+    },
+    close: () => runtime.dispose(),
+  }
+}

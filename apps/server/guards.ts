@@ -1,0 +1,76 @@
+// What is checked of every request before its route sees it. Until there are API keys, the API answers this machine only,
+// and no web page: what a page of another origin may send to a server on loopback is refused by four checks that do not
+// depend on each other (the host's name, the page's origin, the type of the body, the proxy's headers).
+import { createMiddleware } from "hono/factory"
+import { bodyLimit } from "hono/body-limit"
+import { isForwarded, isLocalAddress, isOwnHost } from "./Local.ts"
+import { answer } from "./problems.ts"
+import type { ServerEnv } from "./ServerEnv.ts"
+
+/** The most bytes of a body: 1 MiB. */
+export const bodyBytesMax = 1_048_576
+
+const headers: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+}
+
+/** Headers that make an answer harmless in a browser. */
+export const securityHeaders = createMiddleware<ServerEnv>(async (c, next) => {
+  await next()
+  for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value)
+})
+
+/** Refuses requests for names of others: against web pages that point a name of theirs to this machine. */
+export const ownHost = (hosts: ReadonlySet<string>) =>
+  createMiddleware<ServerEnv>(async (c, next) => {
+    const { hostname } = new URL(c.req.url)
+    if (isOwnHost(hostname, hosts)) return next()
+    return answer(c, {
+      status: 421,
+      code: "foreignHost",
+      title: "This server is not known by this name",
+      detail: "Ask for it as 127.0.0.1 or localhost, or name the host in the `hosts` of the server.",
+    })
+  })
+
+/** Refuses what a web page of another origin sends. Programs send no `Origin`. */
+export const ownOrigin = (origins: ReadonlySet<string>) =>
+  createMiddleware<ServerEnv>(async (c, next) => {
+    const origin = c.req.header("origin")
+    if (origin === undefined || origins.has(origin) || origin === new URL(c.req.url).origin) return next()
+    return answer(c, {
+      status: 403,
+      code: "foreignOrigin",
+      title: "Web pages of this origin may not use the API",
+      detail: "Name the origin in the `origins` of the server, if it is one of yours.",
+    })
+  })
+
+/** Refuses requests of other machines. */
+export const thisMachine = createMiddleware<ServerEnv>(async (c, next) => {
+  if (isLocalAddress(c.env.remoteAddress) && !isForwarded(c.req.raw.headers)) return next()
+  return answer(c, {
+    status: 403,
+    code: "notLocal",
+    title: "The API answers on the server's own machine only",
+    detail:
+      "It has no keys yet. Use it there, through a tunnel such as `ssh -L 8080:127.0.0.1:8080`, or the `uhrwerk` commands on the store.",
+  })
+})
+
+/** Refuses bodies over 1 MiB, while they are received. */
+export const bodyMax = bodyLimit({
+  maxSize: bodyBytesMax,
+  onError: (c) =>
+    answer(c, {
+      status: 413,
+      code: "tooLarge",
+      title: "The body is too large",
+      detail: `It may have ${bodyBytesMax} bytes. Store the data elsewhere and pass a reference to it.`,
+    }),
+})

@@ -1,0 +1,208 @@
+// A server: an engine, the connections of its workers, and an HTTP API, on one port. The order of a start: the store, the
+// tokens, the port, the engine; so what is refused is refused before any run is touched. A stop goes the other way.
+import { serve as listen } from "../../adapters/transport-websocket/mod.ts"
+import {
+  isLoopback,
+  type ServeOptions as ListenOptions,
+} from "../../adapters/transport-websocket/ServeOptions.ts"
+import { InvalidInput, TransportError } from "../../core/domain/Errors.ts"
+import type { TimeSpan } from "../../core/domain/TimeSpan.ts"
+import type { EngineEvent } from "../../core/observe/Event.ts"
+import { closeCode, type Listening, type OnConnection } from "../../core/ports/Transport.ts"
+import { frameBytesMax, helloMillis } from "../../core/protocol/Limits.ts"
+import { spokenVersions, subprotocol } from "../../core/protocol/Version.ts"
+import { stopped } from "../../core/run/Enqueue.ts"
+import type { Desk, WorkersConfig } from "../../core/worker/WorkersConfig.ts"
+import { checkConfig, type Config, type Project } from "../sdk/config.ts"
+import { type RunningEngine, startProject } from "../sdk/engine.ts"
+import { makeAdmit, ownReasons } from "./admit.ts"
+import { makeApp } from "./app.ts"
+import { type Denied, makeDenials } from "./Denials.ts"
+import { openSharedStore, type SharedStore } from "./SharedStore.ts"
+import { openTokenBook, type TokenBook } from "./TokenBook.ts"
+
+/** Something that happened in a server. */
+export type ServerEvent = EngineEvent | Denied
+
+/** How to serve. */
+export interface ServerOptions {
+  /** Default 8080; 0: any free one. */
+  readonly port?: number
+  /** Default "127.0.0.1". Any that other machines can reach needs a worker token in the store. */
+  readonly hostname?: string
+  /** Host names, beside those of this machine, that HTTP requests may be sent to. */
+  readonly hosts?: ReadonlyArray<string>
+  /** Origins of web pages that may connect or use the API, such as `https://jobs.example.org`; default: none. */
+  readonly origins?: ReadonlyArray<string>
+  /** How workers are served; `connectionsMax`: default 1,000. */
+  readonly workers?: Omit<WorkersConfig, "admit"> & { readonly connectionsMax?: number }
+  /** Hears events from the very first one. */
+  readonly onEvent?: (event: ServerEvent) => void
+  /** As in `StartOptions`. */
+  readonly guard?: boolean
+}
+
+/** A started server. */
+export interface RunningServer {
+  /** Of the HTTP API, such as `http://127.0.0.1:8080`. */
+  readonly url: string
+  /** Where workers connect, such as `ws://127.0.0.1:8080/v1/worker`. */
+  readonly workerUrl: string
+  readonly engine: RunningEngine
+  /** Whether workers need a token. Becomes true with the first one in the store, and stays so. */
+  readonly asksForTokens: () => boolean
+  /** Drains the engine, ends all connections and closes the store. Calling it again waits for the same end. */
+  readonly stop: (options?: { readonly grace?: TimeSpan }) => Promise<void>
+}
+
+/** The port without another word. */
+export const defaultPort = 8080
+const path = "/v1/worker"
+
+/**
+ * Frames and pings of one connection in a second. Only a backstop, in the transport, for what comes before a session
+ * counts: the protocol's own limit is 100 messages beside those that the server's messages cause, and ends whoever is
+ * over it. But a worker may lawfully send three for each assignment (`waiting`, `started`, the result), so this must be
+ * above three times the runs that one process can settle in a second (about 15,000), or fast workers would be cut.
+ */
+export const framesPerSecondMax = 50_000
+
+/** Starts a server of a config. Rejects with what `engine(config).start()` does, `InvalidInput` or `TransportError`. */
+export const serve = async (config: Config, options: ServerOptions = {}): Promise<RunningServer> =>
+  serveProject(await checkConfig(config), options)
+
+/** Starts a server of a checked config. */
+export const serveProject = async (project: Project, options: ServerOptions = {}): Promise<RunningServer> => {
+  const store = await openSharedStore(project)
+  try {
+    return await serveStore(store, options)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+const serveStore = async (store: SharedStore, options: ServerOptions): Promise<RunningServer> => {
+  const { hostname = "127.0.0.1", hosts = [], origins = [] } = options
+  const tell = (event: ServerEvent): void => options.onEvent?.(event)
+  const trouble = (doing: string, error: unknown): void =>
+    tell({ kind: "trouble", doing, error: error instanceof Error ? error.message : String(error) })
+  const book = await openTokenBook({
+    store: store.tokens,
+    onTrouble: (error) => trouble("read the worker tokens", error),
+  })
+  const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
+  const engineOf = (): RunningEngine => {
+    if (live.engine === undefined) throw stopped()
+    return live.engine
+  }
+  const app = makeApp({
+    project: store.project,
+    engine: engineOf,
+    workers: () => live.desk?.list() ?? [],
+    isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
+    hosts: new Set(hosts.map((host) => host.toLowerCase())),
+    origins: new Set(origins),
+    isLocal: isLoopback(hostname),
+    onFault: trouble,
+  })
+  const listening = await open(hostname, book, options, {
+    origins,
+    onConnection: (connection) => {
+      if (live.desk !== undefined && !live.draining) return live.desk.onConnection(connection)
+      connection.close(closeCode.tryLater, "the server starts or stops")
+      return { onFrame: () => undefined, onClose: () => undefined }
+    },
+    fetch: (request, peer) => app.fetch(request, peer),
+    onFault: (error) => trouble("serve a connection", error),
+  })
+  const { connectionsMax: _, ...workers } = options.workers ?? {}
+  const denials = makeDenials(tell)
+  try {
+    live.engine = await startProject(store.project, {
+      ...(options.guard === undefined ? {} : { guard: options.guard }),
+      onEvent: (event) => {
+        if (event.kind === "outdated") live.draining = true
+        const isTold = event.kind === "worker" && event.what === "denied" && ownReasons.has(event.reason)
+        if (!isTold) tell(event)
+      },
+      workers: { ...workers, admit: makeAdmit(book, denials) },
+    })
+  } catch (error) {
+    book.stop()
+    await listening.stop({ graceMillis: 0 })
+    throw error
+  }
+  const { engine, desk } = { engine: live.engine, desk: live.engine.workers }
+  if (desk !== null) live.desk = desk
+  // Workers that came before the first token end with it; until then there is none that could be revoked.
+  book.watch((valid) => book.isRequired() && desk?.keepOnly(valid))
+
+  const stop = async (grace: TimeSpan | undefined): Promise<void> => {
+    live.draining = true
+    try {
+      await engine.stop(grace === undefined ? {} : { grace })
+    } finally {
+      book.stop()
+      await listening.stop()
+      await store.close()
+    }
+  }
+  let stopping: Promise<void> | undefined
+  return {
+    url: httpUrl(listening.url),
+    workerUrl: listening.url,
+    engine,
+    asksForTokens: book.isRequired,
+    stop: ({ grace } = {}) => (stopping ??= stop(grace)),
+  }
+}
+
+const httpUrl = (workerUrl: string): string => new URL(workerUrl.replace(/^ws/, "http")).origin
+
+/** Listens, if those who can reach the address can be asked for a token. */
+const open = async (
+  hostname: string,
+  book: TokenBook,
+  { port = defaultPort, workers }: ServerOptions,
+  parts: Pick<ListenOptions, "origins" | "onConnection" | "fetch" | "onFault">,
+): Promise<Listening> => {
+  try {
+    if (!isLoopback(hostname) && !book.isRequired()) throw openDoor(hostname)
+    return await listen({
+      ...parts,
+      hostname,
+      port,
+      path,
+      remote: true,
+      protocols: spokenVersions().map(subprotocol),
+      limits: {
+        frameBytesMax,
+        framesPerSecondMax,
+        firstFrameMillisMax: helloMillis,
+        ...(workers?.connectionsMax === undefined ? {} : { connectionsMax: workers.connectionsMax }),
+      },
+    })
+  } catch (error) {
+    book.stop()
+    throw error instanceof TransportError ? notFree(error, hostname, port) : error
+  }
+}
+
+const openDoor = (hostname: string): InvalidInput =>
+  new InvalidInput({
+    field: "hostname",
+    reason: `other machines can reach "${hostname}", and there is no worker token in the store, so anybody could take runs`,
+    next: "Make one first: uhrwerk token create --name NAME. Or listen on 127.0.0.1.",
+  })
+
+const notFree = (error: TransportError, hostname: string, port: number): Error => {
+  const code = (error.cause as { readonly code?: unknown } | null)?.code
+  if (code !== "EADDRINUSE" && code !== "EACCES") return error
+  const reason = code === "EADDRINUSE" ? "another program has it" : "this user may not listen there"
+  return new InvalidInput({
+    field: "port",
+    reason: `cannot listen on ${hostname}:${port}: ${reason}`,
+    next: "Choose another one, or 0 for any that is free.",
+  })
+}
