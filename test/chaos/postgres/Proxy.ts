@@ -63,6 +63,11 @@ export class Proxy {
     })
   }
 
+  /** Where new connections go. */
+  get leadsTo(): number {
+    return this.serverPort
+  }
+
   /** New connections go to this port from now on: the server was started again. */
   leadTo(serverPort: number): void {
     this.serverPort = serverPort

@@ -21,6 +21,8 @@ export interface FleetOptions {
 }
 
 const here = (file: string): string => join(root, "test/chaos/workers", file)
+// As long as a worker may wait before it connects again, and a little.
+const busyMillis = 35_000
 const longMillis = 3_600_000
 
 /** One place for a process, in which one comes after another. */
@@ -130,9 +132,23 @@ export class Fleet {
     }
   }
 
+  /** Waits until the worker has something in hand, or a fault would show nothing; not for ever, as it is one if it has not. */
+  private async busy({ name }: Seat): Promise<void> {
+    const until = performance.now() + busyMillis
+    while (performance.now() < until) {
+      const view = await this.views().then(
+        (views) => views.find((each) => each.name === name),
+        () => undefined,
+      )
+      if (view?.status === "alive" && view.inHand > 0) return
+      await pause(50)
+    }
+  }
+
   /** Does it, and waits until it is over. */
   async strike(fault: Fault, seat: Seat): Promise<void> {
     seat.isInHand = true
+    if (seat !== this.server) await this.busy(seat)
     const from = Date.now()
     const pid = seat.life?.pid ?? null
     const worker = seat === this.server ? null : seat.name

@@ -39,6 +39,16 @@ const rest = (millis: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", stop, { once: true })
   })
 
+/** A job that takes the process of whoever does it down. */
+export const poisonName = "poison"
+const poisonRetry = { ...retry, max: 3 } as const
+
+/** The same as the server has it. */
+export const serverPoison = job<void, void>(poisonName, { retry: poisonRetry, run: onWorkers() })
+
+/** And as a worker has it. */
+export const workerPoison = job<void, void>(poisonName, { run: () => process.exit(9) })
+
 /** The job as a worker has it; `folder` is where the evidence goes. */
 export const workerJob = (folder: string, worker: string) => {
   const files = filesOf(folder)

@@ -1,13 +1,13 @@
 // A worker of a chaos run, in a process of its own on whatever runtime: `worker.child.ts URL NAME SLOTS PREFETCH FOLDER`. It
 // ends with SIGTERM, with 0; and with 1 when its server will not have it any more.
 import { worker } from "../../../apps/worker/mod.ts"
-import { graceMillis, workerJob } from "./project.ts"
+import { graceMillis, workerJob, workerPoison } from "./project.ts"
 
 const [url = "", name = "", slots = "1", prefetch = "0", folder = ""] = process.argv.slice(2)
 const running = await worker({
   url,
   name,
-  jobs: [workerJob(folder, name)],
+  jobs: [workerJob(folder, name), workerPoison],
   concurrency: Number(slots),
   prefetch: Number(prefetch),
   grace: `${graceMillis}ms`,
