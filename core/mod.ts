@@ -20,6 +20,7 @@ export { type Assignment, Executor, type Started, type StopReason } from "./port
 export { type Hint, Notifier } from "./ports/Notifier.ts"
 export {
   contextDriver,
+  CredentialStore,
   FlowStore,
   layerDriver,
   NodeStore,

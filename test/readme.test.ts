@@ -33,7 +33,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(13)
+  expect(blocks).toHaveLength(14)
 })
 
 test("the commands that it shows are commands", async () => {
@@ -114,6 +114,10 @@ test("a program in another language gets its input and gives its output", async 
 
 test("a request is signed, and has the run's id as its key", async () => {
   expect(await run("request.ts", 'sign: "partner"')).toContain("accepted: true")
+})
+
+test("a run goes to the worker that fits, and a broadcast to all of them", async () => {
+  expect(await run("workers.ts", "onWorkers")).toBe("a.mp4 on big\nbig: 0 of 2, small: 1 of 2\n")
 })
 
 test("a week passes in a test", async () => {

@@ -36,6 +36,7 @@ const codeOf: Readonly<Record<string, number>> = {
   StoreInUse: exitCodes.conflict,
   StoreUnusable: exitCodes.unreachable,
   StoreError: exitCodes.unreachable,
+  TransportError: exitCodes.unreachable,
 }
 
 /** Prints why a command failed; answers its exit code. */

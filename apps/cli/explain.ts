@@ -2,9 +2,12 @@
 import type { Run } from "../../core/domain/Run.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { explain, type Explanation } from "../../core/run/Explain.ts"
+import { whyWaits } from "../../core/worker/WhyWaits.ts"
 import { engineDefaults } from "../../core/engine/EngineConfig.ts"
+import { placementIn } from "../sdk/checkWork.ts"
 import { jobNames } from "../sdk/flow.ts"
 import { dateOf, plain, printRows, spanOf } from "./format.ts"
+import { reportsOf } from "./workers.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
 import { type Command, type Flags, notFound, only, saidStorage, storeCommand } from "./open.ts"
 
@@ -13,17 +16,22 @@ const needsMax = 1000
 
 /** Explains a run of the store. */
 export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Promise<Explanation> => {
-  const [flow, parent, needs, nodes, counts, now, config] = await Promise.all([
+  const [flow, parent, needs, nodes, counts, now, reports, config] = await Promise.all([
     store.flowOf(run.id),
     run.parentId === null ? null : store.flowOf(run.parentId),
     store.get(run.needs.slice(0, needsMax)),
     store.nodes(),
     store.counts(),
     store.now(),
+    reportsOf(store),
     configOf(flags),
   ])
   const total = (wanted: string): number =>
     counts.reduce((sum, { state, count }) => (state === wanted ? sum + count : sum), 0)
+  // Checked when it is loaded to run; here one that is wrong is nothing that is known. An engine without slots of its own
+  // leaves all to workers.
+  const placed = config === undefined ? undefined : placementIn(config, run.job)
+  const placement = placed ?? (config?.worker?.concurrency === 0 ? null : undefined)
   return explain(
     {
       run,
@@ -36,6 +44,15 @@ export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Pr
       jobs: config === undefined ? null : new Set(config.jobs.flatMap(jobNames)),
       // None of its own: what holds a run up is not that they are taken.
       slots: config === undefined ? null : (config.worker?.concurrency ?? engineDefaults.slots) || null,
+      ...(placement === undefined
+        ? {}
+        : {
+            workers: whyWaits(
+              run,
+              placement,
+              reports.map(({ report }) => report),
+            ),
+          }),
       now,
     },
     { at: dateOf, span: spanOf },

@@ -17,6 +17,7 @@ import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
+import { workerCommands } from "./workers.ts"
 import { serve } from "./serve.ts"
 import { tokenCommands } from "./tokens.ts"
 
@@ -36,6 +37,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...operateCommands,
   ...deadCommands,
   ...nodeCommands,
+  ...workerCommands,
   ...tokenCommands,
   migrate,
   doctor,

@@ -1,5 +1,5 @@
 // `uhrwerk serve`: a node of a project with a port: its own slots, the workers that connect to it, and the HTTP API.
-import { defaultPort, type RunningServer, serveProject, type ServerEvent } from "../server/serve.ts"
+import type { RunningServer, ServerEvent } from "../server/serve.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { InvalidInput } from "../../core/domain/Errors.ts"
 import type { Project } from "../sdk/config.ts"
@@ -29,6 +29,8 @@ const start = async (
   flags: Flags,
 ): Promise<Working> => {
   const port = portOf(flags.port)
+  // Other commands start without all that a server needs.
+  const { defaultPort, serveProject } = await import("../server/serve.ts")
   const options = {
     onEvent: (event: ServerEvent): void => (event.kind === "denied" ? printDenied(event) : onEvent(event)),
     ...(flags.host === undefined ? {} : { hostname: flags.host }),

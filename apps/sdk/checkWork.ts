@@ -5,8 +5,10 @@ import { type Job as CoreJob, parseName } from "../../core/domain/Job.ts"
 import { parseRetry, type RetryOptions } from "../../core/domain/RetryPolicy.ts"
 import type { Placement } from "../../core/domain/Placement.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
-import { compilePlacement } from "../../core/worker/Placement.ts"
+import { type CompiledPlacement, compilePlacement } from "../../core/worker/Placement.ts"
 import { refuse } from "./send.ts"
+import type { Config } from "./config.ts"
+import { isFlow, stepJobs } from "./flow.ts"
 import { isOnWorkers } from "./work.ts"
 
 /** The job of this name, without needs; `place` begins the fields of its options in error texts. */
@@ -50,3 +52,23 @@ export const checkPlaced = (
     yield* compilePlacement(`${place}.run`, placement)
     return { placement }
   })
+
+/** The placement of a job of this config, which need not be checked; `undefined`: it is not left to workers. */
+export const placementIn = ({ jobs }: Config, name: string): CompiledPlacement | undefined => {
+  const run = jobs.map((member) => runOf(member, name)).find(isOnWorkers)
+  const placed = Result.flatMap(checkPlaced(`job "${name}"`, run), ({ placement }) =>
+    placement === undefined ? Result.succeed(undefined) : compilePlacement(`job "${name}"`, placement),
+  )
+  return Result.getOrUndefined(placed)
+}
+
+/** What does the work of the runs of this name: a job's, a step's, or that of a list's items. */
+const runOf = (member: Config["jobs"][number], name: string): unknown => {
+  if (!isFlow(member))
+    return member.name === name ? (member.options as { run?: unknown } | undefined)?.run : undefined
+  const step = member.steps.find((each) => {
+    const [own, items] = stepJobs(member.name, each)
+    return (items ?? own) === name
+  })
+  return step?.options?.run
+}

@@ -102,6 +102,8 @@ export interface RunningEngine extends FlowCalls {
   /** Calls `listener` with all that happens until the returned function is called. */
   readonly on: (listener: (event: EngineEvent) => void) => () => void
   readonly load: EngineService["load"]
+  /** The id of its node, as in `uhrwerk node list`; another one after a lease was lost. */
+  readonly node: EngineService["node"]
   /** The workers that are connected; `null` without `StartOptions.workers`. */
   readonly workers: EngineService["desk"]
   /** Drains, and closes the store. Calling it again waits for the same end. */
@@ -290,6 +292,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
     },
     on: core.events.listen,
     load: core.load,
+    node: core.node,
     workers: core.desk,
     stop: ({ grace } = {}) => {
       const graceMillis =

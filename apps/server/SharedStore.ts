@@ -3,7 +3,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
-import { CredentialStore, StoreInfo } from "../../core/ports/Store.ts"
+import { CredentialStore, NodeStore, StoreInfo } from "../../core/ports/Store.ts"
+import type { NodeWorkers } from "../../core/ports/StoreDriver.ts"
 import type { Project } from "../sdk/config.ts"
 import type { TokenStore } from "./Credentials.ts"
 import { inTime } from "./inTime.ts"
@@ -13,6 +14,8 @@ export interface SharedStore {
   /** The project, whose engine takes this store instead of opening one. */
   readonly project: Project
   readonly tokens: TokenStore
+  /** The nodes whose leases hold, with what each said last of its workers. */
+  readonly reports: () => Promise<ReadonlyArray<NodeWorkers>>
   /** Whether it answers within a second. Whoever asks at about the same time gets the same answer. */
   readonly answers: () => Promise<boolean>
   readonly close: () => Promise<void>
@@ -30,6 +33,7 @@ export const openSharedStore = async (project: Project): Promise<SharedStore> =>
     throw error
   })
   const credentials = Context.get(context, CredentialStore)
+  const nodes = Context.get(context, NodeStore)
   const now = (): Promise<number> => Effect.runPromise(Context.get(context, StoreInfo).now)
   let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined
   const ask = (): Promise<boolean> =>
@@ -44,6 +48,15 @@ export const openSharedStore = async (project: Project): Promise<SharedStore> =>
       putCredential: (row) => Effect.runPromise(credentials.putCredential(row)),
       credentials: () => Effect.runPromise(credentials.credentials()),
       deleteCredentials: (ids) => Effect.runPromise(credentials.deleteCredentials(ids)),
+    },
+    reports: async () => {
+      const [at, rows, reports] = [
+        await now(),
+        await Effect.runPromise(nodes.nodes()),
+        await Effect.runPromise(nodes.workers()),
+      ]
+      const live = new Set(rows.filter(({ expiresAt }) => expiresAt > at).map(({ id }) => id))
+      return reports.filter(({ node }) => live.has(node))
     },
     answers: () => {
       const at = performance.now()

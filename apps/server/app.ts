@@ -4,20 +4,22 @@ import { Hono } from "hono"
 import { methodNotAllowed } from "hono/method-not-allowed"
 import { requestId } from "hono/request-id"
 import { errorInfo } from "../../core/domain/Payload.ts"
-import type { WorkerView } from "../../core/worker/WorkerView.ts"
+import type { NodeWorkers } from "../../core/ports/StoreDriver.ts"
 import type { Project } from "../sdk/config.ts"
 import type { RunningEngine } from "../sdk/engine.ts"
 import { bodyMax, ownHost, ownOrigin, securityHeaders, thisMachine } from "./guards.ts"
 import { answer, faultProblem, problemOf } from "./problems.ts"
 import { isRunField, runRoutes } from "./runs.ts"
 import type { ServerEnv } from "./ServerEnv.ts"
+import { workerRoutes } from "./workers.ts"
 
 /** What the routes stand on. */
 export interface AppParts {
   readonly project: Project
   /** Throws `EngineStopped` before the start and after the end. */
   readonly engine: () => RunningEngine
-  readonly workers: () => ReadonlyArray<WorkerView>
+  /** What the nodes on the store said of their workers. */
+  readonly reports: () => Promise<ReadonlyArray<NodeWorkers>>
   /** Whether runs are taken and the store answers. */
   readonly isReady: () => Promise<boolean>
   /** Host names, beside those of this machine, that requests may be sent to. */
@@ -54,7 +56,7 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
   app.get("/readyz", async (c) => ((await parts.isReady()) ? c.text("ok\n") : c.text("not ready\n", 503)))
   app.use("/v1/*", ownHost(parts.hosts), thisMachine, ownOrigin(parts.origins), bodyMax)
   app.route("/v1/runs", runRoutes(parts.project, parts.engine))
-  app.get("/v1/workers", (c) => c.json({ workers: parts.workers() }))
+  app.route("/v1/workers", workerRoutes(parts.engine, parts.reports))
   app.get("/v1/worker", (c) =>
     answer(c, {
       status: 426,

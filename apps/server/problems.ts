@@ -68,6 +68,9 @@ const unavailable = later(
   "Nothing is known of what was asked. It is safe to send the same again; a new run needs an `id` or a `key` for that.",
 )
 
+/** How long a store may take; the engine itself repeats what fails for about a second. */
+export const answerMillisMax = 10_000
+
 /** The store said nothing for so long that whoever waits should hear of it. */
 export const noAnswer = (): Refused => new Refused(unavailable)
 

@@ -14,7 +14,7 @@ import type { Startable } from "../sdk/job.ts"
 import type { SendOptions } from "../sdk/send.ts"
 import { bodyOf } from "./body.ts"
 import { inTime } from "./inTime.ts"
-import { noAnswer, Refused } from "./problems.ts"
+import { answerMillisMax, noAnswer, Refused } from "./problems.ts"
 import type { ServerEnv } from "./ServerEnv.ts"
 
 const text = (max: number) => Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(max))
@@ -41,9 +41,6 @@ const fields: ReadonlySet<string> = new Set(Object.keys(RunBody.fields))
 
 /** Whether a refusal of the engine is about a field of the body. */
 export const isRunField = (name: string): boolean => fields.has(name)
-
-// The engine itself repeats what fails for about a second.
-const answerMillisMax = 10_000
 
 const readBody = bodyOf(RunBody)
 
@@ -104,7 +101,13 @@ const checkSame = (run: Run, job: string, input: unknown): void => {
 }
 
 /** A run as it is answered: its payloads as JSON, its instants in epoch milliseconds. */
-export const runView = ({ input, output, delayMillis: _, startAcknowledged: __, ...run }: Run) => ({
+export const runView = ({
+  input,
+  output,
+  delayMillis: _delay,
+  startAcknowledged: _started,
+  ...run
+}: Run) => ({
   ...run,
   input: decodePayload(input) ?? null,
   output: decodePayload(output) ?? null,

@@ -8,7 +8,7 @@ import {
 import { InvalidInput, TransportError } from "../../core/domain/Errors.ts"
 import type { TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
-import { closeCode, type Listening, type OnConnection } from "../../core/ports/Transport.ts"
+import { closeCode, type Listening } from "../../core/ports/Transport.ts"
 import { frameBytesMax, helloMillis } from "../../core/protocol/Limits.ts"
 import { spokenVersions, subprotocol } from "../../core/protocol/Version.ts"
 import { stopped } from "../../core/run/Enqueue.ts"
@@ -99,7 +99,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
   const app = makeApp({
     project: store.project,
     engine: engineOf,
-    workers: () => live.desk?.list() ?? [],
+    reports: store.reports,
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     hosts: new Set(hosts.map((host) => host.toLowerCase())),
     origins: new Set(origins),
@@ -110,7 +110,8 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     origins,
     onConnection: (connection) => {
       if (live.desk !== undefined && !live.draining) return live.desk.onConnection(connection)
-      connection.close(closeCode.tryLater, "the server starts or stops")
+      // "Soon", not "later": another server, or this one in a moment, lets what the worker has begun go on.
+      connection.close(closeCode.restart, "the server starts or stops")
       return { onFrame: () => undefined, onClose: () => undefined }
     },
     fetch: (request, peer) => app.fetch(request, peer),
@@ -185,7 +186,7 @@ const open = async (
     })
   } catch (error) {
     book.stop()
-    throw error instanceof TransportError ? notFree(error, hostname, port) : error
+    throw error instanceof TransportError ? explained(error, hostname, port) : error
   }
 }
 
@@ -196,13 +197,18 @@ const openDoor = (hostname: string): InvalidInput =>
     next: "Make one first: uhrwerk token create --name NAME. Or listen on 127.0.0.1.",
   })
 
-const notFree = (error: TransportError, hostname: string, port: number): Error => {
+const faults: Readonly<Record<string, readonly [field: string, reason: string, next: string]>> = {
+  EADDRINUSE: ["port", "another program has it", "Choose another one, or 0 for any that is free."],
+  EACCES: ["port", "this user may not listen there", "Choose one from 1024 on, or 0 for any that is free."],
+  EADDRNOTAVAIL: ["hostname", "this machine has no such address", "Name one of its own."],
+  ENOTFOUND: ["hostname", "no address is known by this name", "Correct it, or give an address."],
+}
+
+/** What a person can mend is said as such. */
+const explained = (error: TransportError, hostname: string, port: number): Error => {
   const code = (error.cause as { readonly code?: unknown } | null)?.code
-  if (code !== "EADDRINUSE" && code !== "EACCES") return error
-  const reason = code === "EADDRINUSE" ? "another program has it" : "this user may not listen there"
-  return new InvalidInput({
-    field: "port",
-    reason: `cannot listen on ${hostname}:${port}: ${reason}`,
-    next: "Choose another one, or 0 for any that is free.",
-  })
+  const fault = typeof code === "string" && Object.hasOwn(faults, code) ? faults[code] : undefined
+  if (fault === undefined) return error
+  const [field, why, next] = fault
+  return new InvalidInput({ field, reason: `cannot listen on ${hostname}:${port}: ${why}`, next })
 }

@@ -2,6 +2,7 @@
 // after an unknown outcome" as cases that every driver must pass, with faults around the driver (Faults.ts).
 import type { Case } from "./Case.ts"
 import { batchFaultCases } from "./FaultContract/batches.ts"
+import { credentialFaultCases } from "./FaultContract/credentials.ts"
 import { flowFaultCases } from "./FaultContract/flows.ts"
 import { lateCases } from "./FaultContract/late.ts"
 import { lifeCases } from "./FaultContract/life.ts"
@@ -17,6 +18,7 @@ export const faultContract: ReadonlyArray<Case> = [
   ...flowFaultCases,
   ...scheduleFaultCases,
   ...nodeFaultCases,
+  ...credentialFaultCases,
   ...batchFaultCases,
   ...lateCases,
   ...lifeCases,

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { NodeStore, RunStore, StoreInfo } from "../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectSame, expectTrue } from "./Case.ts"
 import { claimOne, enqueue, join, newRun, severalNodes } from "./Fixtures.ts"
+import { workerReportCases } from "./NodeStoreContract/workers.ts"
 
 const nodeIds = Effect.gen(function* () {
   return (yield* (yield* NodeStore).nodes()).map((row) => row.id).sort()
@@ -138,6 +139,7 @@ export const nodeStoreContract: ReadonlyArray<Case> = [
       yield* expectSame("nodes", yield* nodeIds, [])
     }),
   },
+  ...workerReportCases,
   {
     name: "now > the store's clock decides, and says so",
     run: Effect.gen(function* () {

@@ -1,5 +1,6 @@
 // Everything that a store promises about runs, as cases that every driver must pass.
 import type { Case } from "./Case.ts"
+import { adoptCases } from "./RunStoreContract/adopt.ts"
 import { cancelCases } from "./RunStoreContract/cancel.ts"
 import { carriedCases } from "./RunStoreContract/carried.ts"
 import { claimCases } from "./RunStoreContract/claim.ts"
@@ -11,6 +12,7 @@ import { listingCases } from "./RunStoreContract/listing.ts"
 import { promoteCases } from "./RunStoreContract/promote.ts"
 import { pruneCases } from "./RunStoreContract/prune.ts"
 import { reclaimCases } from "./RunStoreContract/reclaim.ts"
+import { releaseLostCases } from "./RunStoreContract/releaseLost.ts"
 import { settleCases } from "./RunStoreContract/settle.ts"
 import { settleRepeatedCases } from "./RunStoreContract/settleRepeated.ts"
 import { textCases } from "./RunStoreContract/texts.ts"
@@ -24,8 +26,10 @@ export const runStoreContract: ReadonlyArray<Case> = [
   ...claimCases,
   ...claimLeaseCases,
   ...carriedCases,
+  ...adoptCases,
   ...settleCases,
   ...settleRepeatedCases,
+  ...releaseLostCases,
   ...dependentCases,
   ...reclaimCases,
   ...cancelCases,

@@ -6,6 +6,7 @@ import * as Scope from "effect/Scope"
 import { contextDriver, type Store } from "../ports/Store.ts"
 import type { Awaitable, StoreDriver } from "../ports/StoreDriver.ts"
 import { type Case, ContractClock, ContractTwin } from "./Case.ts"
+import { credentialStoreContract } from "./CredentialStoreContract.ts"
 import { faultContract } from "./FaultContract.ts"
 import { flowStoreContract } from "./FlowStoreContract.ts"
 import { nodeStoreContract } from "./NodeStoreContract.ts"
@@ -20,6 +21,7 @@ export const storeContract: ReadonlyArray<Case> = [
   ...flowStoreContract,
   ...scheduleStoreContract,
   ...nodeStoreContract,
+  ...credentialStoreContract,
   ...valueContract,
   ...togetherContract,
   ...faultContract,

@@ -2,17 +2,20 @@
 // the end is one that could have come of one call after the other. A store that answers at once never sees two; one
 // that waits for its database may.
 import * as Effect from "effect/Effect"
-import { RunStore, ScheduleStore } from "../ports/Store.ts"
+import { CredentialStore, RunStore, ScheduleStore } from "../ports/Store.ts"
 import { type Case, ContractClock, expectFields, expectSame } from "./Case.ts"
+import { newCredential, putCredential } from "./CredentialStoreContract.ts"
 import {
   claim,
   claimOne,
   enqueue,
   failing,
+  join,
   newRun,
   newRuns,
   runId,
   settle,
+  severalNodes,
   stored,
   success,
 } from "./Fixtures.ts"
@@ -126,6 +129,77 @@ export const togetherContract: ReadonlyArray<Case> = [
         yield* expectSame(`end of ${id}`, reason, state === "cancelled" ? "Not wanted" : null)
       }
       yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "adopt > by several nodes at once: one of them carries it in the end, and can settle it",
+    skip: severalNodes,
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      yield* enqueue(...newRuns(4))
+      const taken = yield* claim({ acknowledged: false })
+      const held = taken.map(({ id, token }) => ({ id, token }))
+      const names = times(4, (n) => `n${n + 2}`)
+      for (const name of names) yield* join(name, 60_000)
+      const answers = yield* together(
+        names.map((name, n) => runs.adopt(name, n % 2 === 0 ? held : held.toReversed())),
+      )
+      yield* expectSame("answers", [...new Set(answers.flat())], [true])
+      const carried = yield* together(names.map((name) => runs.carried(name, 10)))
+      yield* expectSame(
+        "each is one node's",
+        carried
+          .flat()
+          .map(({ id }) => id)
+          .sort(),
+        held.map(({ id }) => id),
+      )
+      for (const run of taken) yield* settle(success(run))
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "adopt > at once with the reclaim of its dead node: it is taken back, or it is this node's, and both are told so",
+    skip: severalNodes,
+    run: Effect.gen(function* () {
+      const runs = yield* RunStore
+      yield* join("dead", 1_000)
+      yield* enqueue(...newRuns(6))
+      const taken = yield* claim({ node: "dead", acknowledged: false })
+      ;(yield* ContractClock).advance(1_000)
+      for (const name of ["n1", "n2"]) yield* join(name, 60_000)
+      const reclaims = times(2, () => Effect.map(runs.reclaim("n1", 10), (rows) => rows.map(({ id }) => id)))
+      const adopts = taken.map(({ id, token }) =>
+        Effect.map(runs.adopt("n2", [{ id, token }]), ([isOurs]) => (isOurs === true ? [id] : [])),
+      )
+      const [first, second, ...adopted] = yield* together([...reclaims, ...adopts])
+      const ours = adopted.flat()
+      yield* expectSame(
+        "each went one way",
+        [...(first ?? []), ...(second ?? []), ...ours].sort(),
+        taken.map(({ id }) => id),
+      )
+      for (const { id } of taken) {
+        const isOurs = ours.includes(id)
+        yield* expectFields(id, yield* stored(id), {
+          state: isOurs ? "running" : "ready",
+          node: isOurs ? "n2" : null,
+          losses: isOurs ? 0 : 1,
+        })
+      }
+      yield* expectTrueCounts
+    }),
+  },
+  {
+    name: "putCredential > several at once with one name, and with one id: one of each is stored",
+    run: Effect.gen(function* () {
+      const credentials = yield* CredentialStore
+      const answers = yield* together([
+        ...times(4, (n) => putCredential(newCredential(n, { name: "edge" }))),
+        ...times(4, (n) => putCredential(newCredential(n + 10, { id: "c9" }))),
+      ])
+      yield* expectSame("created", answers.filter((answer) => answer === "created").length, 2)
+      yield* expectSame("rows", (yield* credentials.credentials()).length, 2)
     }),
   },
   {

@@ -70,6 +70,7 @@ export const makeWorkersDesk = (
       timers: options.timers,
       events: options.events,
       ids: options.ids,
+      isCarried: options.isCarried,
       random: options.random,
       inputsOf,
       unknownHeld: Effect.suspend(() =>

@@ -39,7 +39,7 @@ export const greet = (first: Result.Result<Message, Refused> | null): Greeted =>
 
 /** How a hello is denied after its check. */
 export const deny = (
-  name: "token" | "notAllowed" | "tooMany" | "tryLater" | "server",
+  name: "token" | "notAllowed" | "tooMany" | "tryLater" | "restart" | "server",
   reason: string,
 ): Greeted => close(name, reason)
 

@@ -48,7 +48,7 @@ export interface Dispatcher {
 /** What the dispatcher is given. */
 export interface DispatcherOptions {
   readonly book: JobBook
-  /** How many runs at once, at least 1. */
+  /** How many runs at once; 0: only those of flows, whose steps others carry out. */
   readonly slots: number
   /** How long to wait without a hint before looking again, in milliseconds. */
   readonly pollMillis: number
@@ -70,6 +70,8 @@ const cancelGraceMillis = 5000
 // Runs in one claim, and how long starting them may hold the event loop before others get a turn.
 const claimMax = 200
 const turnMillis = 4
+// Flows that a node without slots expands at once.
+const expandSlots = 4
 
 /** Starts the dispatcher, which stops with the scope. */
 export const makeDispatcher = (
@@ -87,8 +89,11 @@ export const makeDispatcher = (
     const wanted = Latch.makeUnsafe(true)
     const empty = Latch.makeUnsafe(true)
     const unsure = Latch.makeUnsafe(false)
-    const jobs = [...executor.jobs].filter((name) => options.book.jobs.has(name))
-    const expanding = jobs.filter((name) => options.book.jobs.get(name)?.expands === true)
+    const known = [...executor.jobs].filter((name) => options.book.jobs.has(name))
+    const expanding = known.filter((name) => options.book.jobs.get(name)?.expands === true)
+    // To say which steps do the work takes no slot's time: a node without slots does that for its workers.
+    const jobs = options.slots === 0 ? expanding : known
+    const slots = options.slots || expandSlots
     let queues = [...new Set(jobs.map((name) => options.book.jobs.get(name)?.queue ?? "default"))]
     let closed = false
     // While a claim is under way the node may hold runs that it does not know yet.
@@ -167,7 +172,7 @@ export const makeDispatcher = (
 
     /** Claims and starts once; answers whether there may be more. */
     const claimOnce = Effect.gen(function* () {
-      const free = Math.min(options.slots - carried.running, 2 * options.slots - carried.size, claimMax)
+      const free = Math.min(slots - carried.running, 2 * slots - carried.size, claimMax)
       if ((closed && sure.isOpen()) || free <= 0 || !options.holdsLease()) return false
       claiming = true
       empty.closeUnsafe()

@@ -23,6 +23,11 @@ export interface RunFacts {
   readonly jobs: ReadonlySet<string> | null
   /** Slots of one engine; `null`: not known here. */
   readonly slots: number | null
+  /**
+   * Of a job that only workers carry out: why none takes the run, in words that go on after a semicolon; `null`: one that
+   * fits has room. Absent: an engine's own process carries it out, or it is not known here.
+   */
+  readonly workers?: Explanation | null
   /** The store's clock. */
   readonly now: number
 }
@@ -164,6 +169,9 @@ const gateOf = (facts: RunFacts, words: TimeWords, since: number): Explanation =
       why: `no job named "${run.job}" is in the config, so no engine takes it`,
       next: `Add the job, or end the run: uhrwerk run cancel ${run.id}`,
     }
+  }
+  if (facts.workers !== undefined) {
+    return facts.workers ?? plainly("a worker that fits has room, and is given it when its engine looks")
   }
   if (since < noticeMillis) return plainly("an engine is running and starts it when it has a free slot")
   const all = slots === null ? null : slots * live.length

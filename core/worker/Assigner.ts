@@ -11,8 +11,9 @@ import type { Run } from "../domain/Run.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import type { Assignment } from "../ports/Executor.ts"
 import { RunStore } from "../ports/Store.ts"
-import { canRun } from "../protocol/ServerState.ts"
 import type { Assign } from "../protocol/Message.ts"
+import { canRun } from "../protocol/ServerState.ts"
+import { keyOf } from "../protocol/Shapes.ts"
 import { broadcastOf, shardOf } from "./Broadcast.ts"
 import { groupsOf } from "./Offers.ts"
 import { Chooser, type CompiledPlacement, fits } from "./Placement.ts"
@@ -49,6 +50,8 @@ export interface Assigner {
   readonly changed: () => void
   /** Claims nothing more, and hands back what waits here. */
   readonly close: () => void
+  /** Forgets these where they wait here: they were cancelled. */
+  readonly drop: (runIds: ReadonlySet<string>) => void
   /** Forgets what waits here: it is not the node's any more. */
   readonly forget: () => void
   readonly isParked: (run: Run) => boolean
@@ -173,22 +176,33 @@ export const makeAssigner = (
       options.settle(run, broadcastOf(run, job, names))
     }
     /** What waited for its worker: that has room now, or is gone, and then anybody will do. */
-    const unpark = (group: Group): void => {
+    const unpark = Effect.fnUntraced(function* (group: Group) {
       const ready = [...parked.values()].filter(({ run, worker }) => {
         if (!group.jobs.includes(run.job) || !group.queues.includes(run.queue)) return false
         const seat = group.members.find(({ name }) => name === worker)
         return (seat?.room ?? roomIn(group)) > 0
       })
-      for (const each of ready) parked.delete(each.run.id)
-      if (ready.length > 0) place(group, ready)
-    }
+      if (ready.length === 0) return
+      // They may have waited for long, and a tool may have cancelled one: none of these is to begin.
+      const rows = yield* store.get(ready.map(({ run }) => run.id))
+      const held = new Set(
+        rows.filter(({ state }) => state === "running").map(({ id, token }) => keyOf({ run: id, token })),
+      )
+      const still = ready.filter(({ run }) => parked.get(run.id)?.run === run)
+      for (const { run } of still) parked.delete(run.id)
+      place(
+        group,
+        still.filter(({ run }) => held.has(keyOf({ run: run.id, token: run.token }))),
+      )
+    })
 
     const claimFor = Effect.fnUntraced(function* (group: Group) {
-      if (parked.size > 0) unpark(group)
+      if (parked.size > 0) yield* unpark(group)
       const limit = Math.min(roomIn(group), claimMax)
       if (limit === 0 || closed || !options.holdsLease()) return false
+      const node = options.node()
       const runs = yield* store.claim({
-        node: options.node(),
+        node,
         queues: group.queues,
         jobs: group.jobs,
         limit,
@@ -196,8 +210,8 @@ export const makeAssigner = (
       })
       if (runs.length === 0) return false
       const inputs = yield* Effect.retry(options.inputsOf(runs), { times: 5 })
-      // The node began to stop while these were on their way: they go back untouched.
-      if (closed) for (const run of runs) options.settle(run, { kind: "released" })
+      // The node began to stop, or lost its lease, while these were on their way: they go back untouched.
+      if (closed || options.node() !== node) for (const run of runs) options.settle(run, { kind: "released" })
       else
         place(
           group,
@@ -248,6 +262,9 @@ export const makeAssigner = (
         for (const { run } of parked.values()) options.settle(run, { kind: "released" })
         parked.clear()
         wanted.openUnsafe()
+      },
+      drop: (runIds) => {
+        for (const id of runIds) parked.delete(id)
       },
       forget: () => parked.clear(),
       isParked: ({ id, token }) => parked.get(id)?.run.token === token,

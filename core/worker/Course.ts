@@ -97,7 +97,7 @@ export const makeCourse = (
       node: options.node,
       pollMillis: options.pollMillis,
       onGone: (attempt) => stop(attempt, "cancelled"),
-      onLost: (attempt, reason) => settle(attempt, lost(attempt, reason)),
+      onLost: (attempt, reason) => settle(attempt, lostWith(attempt.seat.name, reason)),
       onTrouble: options.onTrouble,
     })
 
@@ -181,9 +181,9 @@ export const makeCourse = (
     }
   })
 
-// The run is ready again at once: its worker is gone, not its work bad.
-const lost = ({ seat }: Attempt, reason: string): Outcome =>
-  failed({ name: "WorkerLost", message: `Worker "${seat.name}" was lost: ${reason}`, kind: "lost" }, true, 0)
+/** The attempt is used, and the run is ready again at once: its worker is gone, not its work bad. */
+export const lostWith = (worker: string, reason: string): Outcome =>
+  failed({ name: "WorkerLost", message: `Worker "${worker}" was lost: ${reason}`, kind: "lost" }, true, 0)
 
 const timedOut = (millis: number, worker: string): Outcome =>
   failed({

@@ -13,9 +13,9 @@ import type { NodeStore, RunStore } from "../ports/Store.ts"
 import { openServer } from "../protocol/ServerOpen.ts"
 import type { Moment, ServerEffect } from "../protocol/ServerState.ts"
 import type { Terms } from "../protocol/Terms.ts"
-import { makeAdopt } from "./Adoption.ts"
+import { makeAdoption } from "./Adoption.ts"
 import { type AssignerOptions, makeAssigner } from "./Assigner.ts"
-import { type CourseOptions, makeCourse } from "./Course.ts"
+import { type CourseOptions, lostWith, makeCourse } from "./Course.ts"
 import { makeReception, type ReceptionOptions } from "./Reception.ts"
 import { Seat } from "./Seat.ts"
 import { encodeReport } from "./WorkerReport.ts"
@@ -27,6 +27,8 @@ export interface DeskOptions
   readonly config: WorkersConfig
   readonly terms: Terms
   readonly ids: IdSource
+  /** Whether a handler of the engine's own process has it. */
+  readonly isCarried: (run: Run) => boolean
   /** In [0, 1). */
   readonly random: () => number
 }
@@ -60,7 +62,6 @@ export const makeDesk = (
   Effect.gen(function* () {
     const { events, timers } = options
     const clock = yield* Clock.Clock
-    const adopt = yield* makeAdopt
     const context = yield* Effect.context<never>()
     const moment = (): Moment => ({
       now: Number(clock.monotonicTimeNanosUnsafe() / 1000n) / 1000,
@@ -68,10 +69,24 @@ export const makeDesk = (
       random: options.random(),
     })
     const seats = new Map<string, Seat>()
-    let closed = false
+    let phase: "open" | "closed" | "ended" = "open"
 
     const course = yield* makeCourse({ ...options, moment, onSettled: () => assigner.wake() })
     const { attempts, lookAfter } = course
+    const adoption = yield* makeAdoption({
+      node: options.node,
+      now: () => moment().now,
+      pollMillis: options.pollMillis,
+      doubtMillis: options.terms.lostMillis,
+      onLost: (run, worker) => {
+        const outcome = lostWith(
+          worker,
+          "the store did not answer when it came with the run, and then it did not",
+        )
+        options.settle(run, outcome, 0, () => assigner.wake())
+      },
+      onTrouble: options.onTrouble,
+    })
     const assigner = yield* makeAssigner({
       ...options,
       seats: () => seats.values(),
@@ -90,7 +105,7 @@ export const makeDesk = (
     }
     const onEffect = (seat: Seat, effect: Exclude<ServerEffect, { kind: "send" | "close" }>): void => {
       if (effect.kind === "status") {
-        tell(seat, effect.status, null)
+        tell(seat, effect.status, effect.status === "cut" ? seat.goneAs : null)
         changed()
       } else if (effect.kind === "over") {
         if (seats.get(seat.name) === seat) seats.delete(seat.name)
@@ -119,6 +134,7 @@ export const makeDesk = (
         acks.openUnsafe()
       },
       onRoom: () => assigner.wake(),
+      onJobs: changed,
       onRefused: (seat: Seat, reason: string): void => tell(seat, "refused", reason),
     }
 
@@ -133,17 +149,21 @@ export const makeDesk = (
       const queues = hello.queues ?? grant.queues
       const mayHave = (run: Run): boolean => {
         const holder = attempts.of(run)?.seat
-        const isFree = holder === undefined || holder === previous || holder.state.phase === "over"
+        const isOver = holder === undefined || holder === previous || holder.state.phase === "over"
+        const isFree = isOver && !options.isCarried(run) && !assigner.isParked(run)
         return isFree && hello.jobs.includes(run.job) && (queues === null || queues.includes(run.queue))
       }
-      const { verdicts, runs } = yield* Effect.onError(adopt(options.node(), hello.inHand, mayHave), () =>
+      const { verdicts, runs } = yield* Effect.onError(adoption.adopt(hello, mayHave), () =>
         Effect.sync(() => course.orphaned(previous, "the store did not say whether it is still its own")),
       )
+      // What it has in hand waits for the next server.
+      if (phase === "ended") return null
       const begin = { terms: options.terms, session: options.ids(), connection: 1, hello, verdicts }
       const { state, effects } = openServer(begin, moment())
       const seat = new Seat(state, hello, grant, connection, seatOptions)
       seats.set(seat.name, seat)
       for (const run of runs) course.give(seat, run, true)
+      adoption.done(runs)
       course.orphaned(previous, "it has a new session, and does not name it")
       asked.onSeat(seat)
       tell(seat, "connected", `${hello.runtime}, version ${hello.version}`)
@@ -156,7 +176,7 @@ export const makeDesk = (
       moment,
       timers,
       seatOf: (worker) => seats.get(worker),
-      isOpen: () => !closed,
+      isOpen: () => phase === "open",
       open,
       onResumed: (seat) => {
         tell(seat, "resumed", null)
@@ -186,7 +206,10 @@ export const makeDesk = (
           state,
         })),
       drain: (worker, graceMillis, reason) =>
-        withSeat(worker, (seat) => seat.step({ kind: "drain", graceMillis, reason })),
+        withSeat(worker, (seat) => {
+          seat.step({ kind: "drain", graceMillis, reason })
+          changed()
+        }),
       disconnect: (worker, reason) =>
         withSeat(worker, (seat) => seat.step({ kind: "end", close: "leaseLost", reason })),
       keepOnly: (credentials) => {
@@ -197,18 +220,19 @@ export const makeDesk = (
       wake: assigner.wake,
       cancel: (runIds) => {
         const ids = new Set(runIds)
+        assigner.drop(ids)
         for (const attempt of attempts.values())
           if (ids.has(attempt.run.id)) course.stop(attempt, "cancelled")
       },
       check: lookAfter.check,
-      has: (run) => attempts.of(run) !== undefined || assigner.isParked(run),
+      has: (run) => attempts.of(run) !== undefined || assigner.isParked(run) || adoption.has(run),
       carriesStepOf: (parentId) => {
         for (const { run, told } of attempts.values()) if (run.parentId === parentId && !told) return true
         return false
       },
       close: () => {
-        if (closed) return
-        closed = true
+        if (phase !== "open") return
+        phase = "closed"
         assigner.close()
         for (const attempt of course.unbegun()) course.stop(attempt, "drain")
       },
@@ -218,7 +242,8 @@ export const makeDesk = (
           yield* Effect.sleep(20)
       }),
       end: () => {
-        const begun = course.begun().length
+        phase = "ended"
+        const begun = course.begun().length + adoption.size()
         for (const seat of seats.values())
           seat.step({ kind: "end", close: "restart", reason: "the server stops", keep: true })
         return begun

@@ -25,7 +25,7 @@ export interface LookAfter {
 // Rows in one call, the least time between two reports, and after how long a report is repeated.
 const chunkMax = 1000
 const reportEveryMillis = 1000
-const repeatMillis = 30_000
+const repeatMillis = 5_000
 
 /** Starts it; it stops with the scope. */
 export const makeLookAfter = (options: {
@@ -81,6 +81,8 @@ export const makeLookAfter = (options: {
           gone.delete(attempt)
           const row = rows.get(attempt.run.id)
           const isOurs = row?.token === attempt.run.token && row.node === options.node()
+          // Its worker has come again with it meanwhile, and has a new seat.
+          if (attempts.of(attempt.run) !== attempt) continue
           if (row?.state === "running" && isOurs) options.onLost(attempt, reason)
           else attempts.remove(attempt)
         }
@@ -90,8 +92,16 @@ export const makeLookAfter = (options: {
       yield* Effect.raceFirst(unsure.await, Effect.sleep(options.pollMillis))
       unsure.closeUnsafe()
       const all = [...attempts.values()].filter(({ told, settling }) => !told && !settling)
-      for (let from = 0; from < all.length; from += chunkMax) {
-        const some = all.slice(from, from + chunkMax)
+      const areBegun = all.filter(({ startedAt }) => startedAt !== null)
+      for (let from = 0; from < areBegun.length; from += chunkMax) {
+        const some = areBegun.slice(from, from + chunkMax)
+        const answers = yield* store.started(some.map(held))
+        some.forEach((attempt, index) => (answers[index] === true ? undefined : options.onGone(attempt)))
+      }
+      // To say of the others that they have begun would cost an attempt when their worker is lost.
+      const others = all.filter(({ startedAt }) => startedAt === null)
+      for (let from = 0; from < others.length; from += chunkMax) {
+        const some = others.slice(from, from + chunkMax)
         const rows = new Map((yield* store.get(some.map(({ run }) => run.id))).map((row) => [row.id, row]))
         for (const attempt of some) {
           const row = rows.get(attempt.run.id)
@@ -132,9 +142,14 @@ export const makeLookAfter = (options: {
           Effect.gen(function* () {
             yield* Effect.raceFirst(dirty.await, Effect.sleep(repeatMillis))
             dirty.closeUnsafe()
-            yield* Effect.catch(nodes.reportWorkers(options.node(), text()), (error) =>
-              Effect.sync(() => options.onTrouble("tell of the workers", error)),
+            const isKept = yield* Effect.catch(nodes.reportWorkers(options.node(), text()), (error) =>
+              Effect.as(
+                Effect.sync(() => options.onTrouble("tell of the workers", error)),
+                true,
+              ),
             )
+            // The node lost its lease, and is not there again yet.
+            if (!isKept) dirty.openUnsafe()
             yield* Effect.sleep(reportEveryMillis)
           }),
         ),

@@ -20,11 +20,11 @@ export interface ReceptionOptions {
   readonly moment: () => Moment
   readonly timers: Timers
   readonly seatOf: (worker: string) => Seat | undefined
-  /** Whether new sessions are still begun. */
+  /** Whether new sessions are still begun; those that are there go on. */
   readonly isOpen: () => boolean
   /**
-   * Gives a checked worker a new seat in place of `previous`, one at a time for each name. `onSeat` is called before
-   * anything is sent.
+   * Gives a checked worker a new seat in place of `previous`, one at a time for each name; `null`: sessions have ended
+   * meanwhile. `onSeat` is called before anything is sent.
    */
   readonly open: (asked: {
     readonly connection: Incoming
@@ -32,7 +32,7 @@ export interface ReceptionOptions {
     readonly grant: Grant
     readonly previous: Seat | undefined
     readonly onSeat: (seat: Seat) => void
-  }) => Effect.Effect<Seat, StoreError>
+  }) => Effect.Effect<Seat | null, StoreError>
   readonly onResumed: (seat: Seat) => void
   readonly onDenied: (
     asked: { readonly worker: string | null; readonly address: string },
@@ -81,6 +81,7 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
     let seat: Seat | undefined
     let number = 0
     let phase: "new" | "checking" | "seated" | "gone" = "new"
+    let goneAs = ""
 
     const refuse = ({ code, reason, error }: Denied, worker: string | null): void => {
       if (phase === "gone") return
@@ -104,7 +105,7 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
     const check = Effect.fnUntraced(function* (hello: Hello) {
       const { worker } = hello
       const denied = (why: Greeted): void => refuse(why as Denied, worker)
-      if (!options.isOpen()) return denied(deny("tryLater", "the server stops"))
+      if (!options.isOpen() && options.seatOf(worker) === undefined) return denied(stopping)
       if (!spend()) return denied(deny("tryLater", "too many workers connect at once"))
       const token = bearerOf(request) ?? hello.token ?? null
       const admission = yield* Effect.timeoutOption(config.admit({ token, worker, request }), helloMillis)
@@ -121,7 +122,6 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
     const seatIt = (hello: Hello, grant: Grant, denied: (why: Greeted) => void): Effect.Effect<void> =>
       Effect.suspend(() => {
         if (phase === "gone") return Effect.void
-        if (!options.isOpen()) return Effect.sync(() => denied(deny("tryLater", "the server stops")))
         const known = options.seatOf(hello.worker)
         const state = known?.state
         const as = admit(hello, state)
@@ -138,6 +138,7 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
             known.resume(connection, hello)
             options.onResumed(known)
           })
+        if (!options.isOpen()) return Effect.sync(() => denied(stopping))
         return Effect.matchEffect(
           options.open({
             connection,
@@ -148,7 +149,14 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
           }),
           {
             // The connection went while the store was asked: the worker may come back for its seat.
-            onSuccess: (opened) => Effect.sync(() => (phase === "gone" ? opened.closed(number) : undefined)),
+            onSuccess: (opened) =>
+              Effect.sync(() =>
+                opened === null
+                  ? denied(stopping)
+                  : phase === "gone"
+                    ? opened.closed(number, goneAs)
+                    : undefined,
+              ),
             onFailure: (error) =>
               Effect.sync(() => denied(deny("tryLater", `the store does not answer: ${error.message}`))),
           },
@@ -161,8 +169,8 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
       onFrame: (frame) => {
         if (phase === "seated") return seat?.hear(number, frame)
         if (phase === "gone") return
-        const first = greet(decode(frame, "worker", frameBytesMax))
         if (phase === "checking") return refuse(early, null)
+        const first = greet(decode(frame, "worker", frameBytesMax))
         if (first.kind === "close") return refuse(first, null)
         phase = "checking"
         takeBack()
@@ -172,11 +180,14 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
         options.fork(Effect.catchCause(check(first.hello), () => failed))
       },
       onDrain: () => seat?.drained(number),
-      onClose: () => {
+      onClose: (code, reason) => {
         takeBack()
-        const wasSeated = phase === "seated"
+        const was = phase
         phase = "gone"
-        if (wasSeated) seat?.closed(number)
+        goneAs = reason === "" ? `closed with ${code}` : `closed with ${code}: ${reason}`
+        if (was === "seated") seat?.closed(number, goneAs)
+        // The transport refused what came; whoever goes of his own accord need not be told of.
+        else if (was === "new" && isRefusal(code)) deniedTo(null, request.remoteAddress, goneAs)
       },
     }
   }
@@ -188,6 +199,8 @@ const early: Denied = {
   reason: "a message came before the welcome: wait for it after hello",
   error: null,
 }
+const stopping = deny("restart", "the server stops")
+const isRefusal = (code: number): boolean => ![1000, 1001, 1005, 1006].includes(code)
 const outdated = {
   code: 4409,
   reason: "hello.connection must grow with each connection of a process",

@@ -29,6 +29,8 @@ export interface SeatOptions {
   readonly onAcks: (seat: Seat) => void
   /** It may take more than before. */
   readonly onRoom: () => void
+  /** It can run other jobs than before. */
+  readonly onJobs: () => void
   /** A frame was refused, and the worker told. */
   readonly onRefused: (seat: Seat, reason: string) => void
 }
@@ -44,6 +46,8 @@ export class Seat {
   hello: Hello
   /** What placement rules ask for; made once for each hello. */
   labels: ReturnType<typeof labelsOf>
+  /** How its last connection ended, for people; `null`: none has. */
+  goneAs: string | null = null
   /** What its last heartbeat said. */
   #load: number | null = null
   #heardAt: number
@@ -88,6 +92,8 @@ export class Seat {
     this.labels = labelsOf(this.view())
     this.#slow = false
     this.#heardAt = this.#options.moment().at
+    // What they say is in the welcome, and before that nothing is sent.
+    this.#acks = []
     this.step({ kind: "resume", connection: number, hello })
   }
 
@@ -98,8 +104,9 @@ export class Seat {
 
   /** A frame came. */
   hear(connection: number, frame: string): void {
+    if (connection !== this.state.connection) return
     const read = decode(frame, "worker", this.state.terms.frameBytesMax)
-    const before = this.room
+    const [room, unable] = [this.room, this.state.unable.size]
     this.#heardAt = this.#options.moment().at
     if (Result.isSuccess(read)) {
       const message = read.success
@@ -109,11 +116,14 @@ export class Seat {
       this.#options.onRefused(this, read.failure.message)
       this.step({ kind: "refused", connection, refused: read.failure })
     }
-    if (this.room > before) this.#options.onRoom()
+    if (this.state.unable.size > unable) this.#options.onJobs()
+    if (this.room > room) this.#options.onRoom()
   }
 
-  closed(connection: number): void {
+  /** A connection has ended; `as`: how, for people. */
+  closed(connection: number, as: string): void {
     this.#connections.delete(connection)
+    if (connection === this.state.connection) this.goneAs = as
     this.step({ kind: "closed", connection })
   }
 
@@ -179,13 +189,13 @@ export class Seat {
     const connection = this.#connections.get(number)
     if (connection === undefined) return
     const frame = encode(message, this.state.terms.frameBytesMax)
-    if (Result.isSuccess(frame)) {
-      if (connection.send(frame.success) === "slow") this.#slow = true
-      return
-    }
-    if (message.type !== "assign") return
-    const { field, reason } = frame.failure
-    this.step({ kind: "unsendable", run: message.run, token: message.token, reason: `${field}: ${reason}` })
+    const sent = Result.isSuccess(frame) ? connection.send(frame.success) : "tooLarge"
+    if (sent === "slow") this.#slow = true
+    if (sent !== "tooLarge" || message.type !== "assign") return
+    const reason = Result.isSuccess(frame)
+      ? "assign: it is larger than the transport sends"
+      : `${frame.failure.field}: ${frame.failure.reason}`
+    this.step({ kind: "unsendable", run: message.run, token: message.token, reason })
   }
 
   #close({ connection, code, reason }: Extract<ServerEffect, { kind: "close" }>): void {
@@ -197,7 +207,7 @@ export class Seat {
   #arm(): void {
     const at = serverWakeAt(this.state)
     // One that fires too early finds nothing to do, and is set anew: signs of life need not move it.
-    if (at >= this.#armedAt) return
+    if (at >= this.#armedAt && at !== Number.POSITIVE_INFINITY) return
     this.#takeBack?.()
     this.#takeBack = undefined
     this.#armedAt = at

@@ -41,6 +41,8 @@ const reads: ReadonlySet<string> = new Set<StoreOperation>([
   "occurrences",
   "calendars",
   "nodes",
+  "workers",
+  "credentials",
   "now",
 ])
 

@@ -1,7 +1,15 @@
 // Everything that the port shows of a store, so that two stores can be compared by what anybody could see of them.
 import * as Effect from "effect/Effect"
 import type { StoreError } from "../../domain/Errors.ts"
-import { FlowStore, NodeStore, RunStore, ScheduleStore, type Store, StoreInfo } from "../../ports/Store.ts"
+import {
+  CredentialStore,
+  FlowStore,
+  NodeStore,
+  RunStore,
+  ScheduleStore,
+  type Store,
+  StoreInfo,
+} from "../../ports/Store.ts"
 import { type ContractViolation, expectSame } from "../Case.ts"
 
 const yearMillis = 31_536_000_000
@@ -41,6 +49,8 @@ export const look: Effect.Effect<Seen, StoreError, Store> = Effect.gen(function*
     ),
     calendars: yield* schedules.calendars(),
     nodes: by(yield* (yield* NodeStore).nodes(), ({ id }) => id),
+    workers: yield* (yield* NodeStore).workers(),
+    credentials: yield* (yield* CredentialStore).credentials(),
   }
 })
 

@@ -7,6 +7,9 @@ import { trial, unheard } from "./fixtures.ts"
 
 const renew = Effect.flatMap(NodeStore, (nodes) => nodes.renew("n1", 5_000))
 
+const reporting = (workers: string) =>
+  Effect.flatMap(NodeStore, (nodes) => nodes.reportWorkers("n1", workers))
+
 const joined = Effect.gen(function* () {
   yield* join("n1")
   yield* enqueue(newRun(1))
@@ -35,6 +38,25 @@ export const nodeFaultCases: ReadonlyArray<Case> = [
       Effect.flatMap(NodeStore, (nodes) => nodes.leave("n1")),
     ),
   }),
+  ...trial({
+    operation: "reportWorkers",
+    promise: "it is kept once",
+    prepare: Effect.gen(function* () {
+      yield* joined
+      yield* reporting("[]")
+      return reporting('["w1"]')
+    }),
+  }),
+  {
+    name: "reportWorkers > done and reported as failed, then repeated after the node joined anew: it is said of the new one",
+    run: Effect.gen(function* () {
+      yield* joined
+      yield* unheard("reportWorkers", reporting("[]"))
+      yield* join("n1")
+      yield* expectSame("answer", yield* reporting("[]"), true)
+      yield* expectSame("workers", yield* (yield* NodeStore).workers(), [{ node: "n1", workers: "[]" }])
+    }),
+  },
   {
     name: "renew > done and reported as failed, then repeated after another node took the runs: it answers false",
     run: Effect.gen(function* () {

@@ -78,6 +78,22 @@ export const runFaultCases: ReadonlyArray<Case> = [
     recorded: () => 0,
   }),
   ...trial({
+    operation: "adopt",
+    promise: "it is answered as the first time",
+    prepare: Effect.gen(function* () {
+      yield* enqueue(...newRuns(3))
+      const [a, b, c] = yield* claim({ acknowledged: false })
+      yield* join("n2", 60_000)
+      const held = [a, b, { id: c?.id ?? "", token: 7 }].flatMap((run) => (run === undefined ? [] : [run]))
+      return operate((runs) =>
+        runs.adopt(
+          "n2",
+          held.map(({ id, token }) => ({ id, token })),
+        ),
+      )
+    }),
+  }),
+  ...trial({
     operation: "reclaim",
     promise: "it answers nothing more, each loss counts once, and the rows say where they went",
     prepare: Effect.gen(function* () {

@@ -16,6 +16,7 @@ import {
   step,
   succeedSteps,
 } from "../FlowStoreContract/fixtures.ts"
+import { lostAs, loseOften } from "../RunStoreContract/releaseLost.ts"
 import { trial } from "./fixtures.ts"
 
 /** A run with one that needs it, claimed. */
@@ -54,6 +55,16 @@ export const settleFaultCases: ReadonlyArray<Case> = [
   ...settled("a failure for good", (run) => failing(run)),
   ...settled("a snooze", ({ id, token }) => ({ id, token, kind: "snoozed", delayMillis: 60_000 })),
   ...settled("a release", ({ id, token }) => ({ id, token, kind: "released" })),
+  ...settled("a release that is a loss", lostAs),
+  ...settled(
+    "a release that is one loss too many",
+    lostAs,
+    Effect.gen(function* () {
+      yield* enqueue(newRun(1), newRun(2, { job: "load", needs: [runId(1)] }))
+      yield* loseOften()
+      return yield* claimOne()
+    }),
+  ),
   ...settled("a run that declines", (run) => declining(run)),
   ...settled("a flow that begins", (run) => expanding(run, flow)),
   ...settled("a list that is mapped", (run) => expanding(run, mapOf(["1", "2"]))),

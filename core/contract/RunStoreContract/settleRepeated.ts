@@ -17,13 +17,27 @@ import {
   stored,
   success,
 } from "../Fixtures.ts"
+import { lostAs, loseOften } from "./releaseLost.ts"
 
-const repeated = (name: string, settlementOf: (run: Run) => Settlement): Case => ({
+const running = bringTo(1, "running")
+
+/** One more loss of it is too many. */
+const lostOften: typeof running = Effect.gen(function* () {
+  yield* enqueue(newRun(1))
+  yield* loseOften()
+  return yield* claimOne()
+})
+
+const repeated = (
+  name: string,
+  settlementOf: (run: Run) => Settlement,
+  situation: typeof running = running,
+): Case => ({
   name: `settle > repeated after an unknown outcome, ${name} is answered as before and changes nothing`,
   run: Effect.gen(function* () {
     const runs = yield* RunStore
     const clock = yield* ContractClock
-    const run = yield* bringTo(1, "running")
+    const run = yield* situation
     const first = yield* settle(settlementOf(run))
     yield* expectFields("first", first, { result: "settled" })
     const look = Effect.all([
@@ -48,6 +62,8 @@ export const settleRepeatedCases: ReadonlyArray<Case> = [
   repeated("a failure for good", (run) => failing(run)),
   repeated("a snooze", ({ id, token }) => ({ id, token, kind: "snoozed", delayMillis: 60_000 })),
   repeated("a release", ({ id, token }) => ({ id, token, kind: "released" })),
+  repeated("a release that is a loss", lostAs),
+  repeated("a release that is one loss too many", lostAs, lostOften),
   {
     name: "settle > the first settlement of a token counts, another one after it changes nothing",
     run: Effect.gen(function* () {

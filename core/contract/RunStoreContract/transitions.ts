@@ -13,6 +13,7 @@ const settlementsOf = (held: Pick<Run, "id" | "token">) => [
   failing(held, 0),
   { id: held.id, token: held.token, kind: "snoozed", delayMillis: 0 } as const,
   { id: held.id, token: held.token, kind: "released" } as const,
+  { id: held.id, token: held.token, kind: "released", loss: true } as const,
 ]
 
 const refusals = (state: RunState): Case => ({
@@ -41,6 +42,8 @@ const refusals = (state: RunState): Case => ({
       }
       yield* expectSame("started", yield* runs.started([{ id: before.id, token }]), [false])
       yield* unchanged("started")
+      yield* expectSame("adopt", yield* runs.adopt("n2", [{ id: before.id, token }]), [false])
+      yield* unchanged("adopt")
     }
     if (state !== "ready") {
       yield* expectSame("claim", yield* claim({ queues: [before.queue] }), [])

@@ -1,8 +1,10 @@
 // The general way of a store, over the tables of the template: answering later, one transaction after the other, as
 // those of a database with a network before it do; and for one engine at a time.
-import { describe, test } from "vitest"
+import { describe, expect, test } from "vitest"
+import { memoryDriver } from "../../../adapters/store-memory/mod.ts"
 import { makeStore, runAsync, runSync, type StoreTables } from "../../../adapters/store-sql/mod.ts"
 import { registerCases } from "../../../apps/sdk/registerCases.ts"
+import { newCredential } from "../../../core/contract/CredentialStoreContract.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import { Database } from "../../../plugins/store-template/Database.ts"
 import { makeFlows } from "../../../plugins/store-template/flows.ts"
@@ -87,3 +89,14 @@ const openAlone = (now: () => number): StoreDriver => {
 describe("tables that answer later", () => registerCases(test, "later", openLater))
 describe("a store for one engine", () =>
   registerCases(test, "alone", openAlone, { durable: false, shared: false }))
+
+test("of credentials there are at most 10,000, and one that is there already is none more", async () => {
+  for (const store of [openAlone(() => 1), memoryDriver({ now: () => 1 })]) {
+    for (let n = 0; n < 10_000; n++) await store.putCredential(newCredential(n))
+    expect(await store.putCredential(newCredential(1))).toBe("exists")
+    expect(() => store.putCredential(newCredential(10_000))).toThrow(/^credentials: 10000 are stored/)
+    expect(await store.deleteCredentials(["c1"])).toBe(1)
+    expect(await store.putCredential(newCredential(10_000))).toBe("created")
+    expect(await store.credentials()).toHaveLength(10_000)
+  }
+})

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type Database, openDatabase } from "../../../adapters/store-sql/sqlite/Database.ts"
 import { driverOver } from "../../../adapters/store-sql/sqlite.ts"
+import { newCredential } from "../../../core/contract/CredentialStoreContract.ts"
 import { failure, newRun, runId } from "../../../core/contract/Fixtures.ts"
 import { stepRunId } from "../../../core/domain/Ids.ts"
 import { type RunState, runStates } from "../../../core/domain/Run.ts"
@@ -139,6 +140,19 @@ describe("the index that is made for it is used", () => {
     ],
     ["carried", () => store.carried("n1", 10), ["runs_running (node=?)"]],
     ["started", () => store.started([{ id: runId(1), token: 1 }]), ["runs_id (id=?)"]],
+    ["adopt", () => store.adopt("n1", [{ id: runId(1), token: 1 }]), ["runs_id (id=?)"]],
+    [
+      "settle as lost",
+      () => store.settle([{ id: runId(1), token: 9, kind: "released", loss: true }]),
+      ["runs_id (id=?)"],
+    ],
+    [
+      "reportWorkers",
+      () => store.reportWorkers("n1", "[]"),
+      [/nodes USING (COVERING )?INDEX sqlite_autoindex_nodes_1 \(id=\?\)/],
+    ],
+    ["putCredential", () => store.putCredential(newCredential(1)), ["SCAN credentials"]],
+    ["deleteCredentials", () => store.deleteCredentials(["c1"]), ["credentials_1 (id=?)"]],
     [
       "settle as succeeded",
       () => store.settle([{ id: runId(1), token: 1, kind: "succeeded", output: null }]),
@@ -342,7 +356,7 @@ describe("the index that is made for it is used", () => {
     for (const state of runStates) all.push(...(await plansOf(() => store.list({ state, limit: 10 }))))
     const text = all.join("\n")
     // It also keeps a key from being used twice, and a chain's index serves long histories.
-    // The plan of an upsert does not name the index that finds what is there.
-    expect(indexes.filter((name) => !text.includes(name))).toEqual(["triggers_text"])
+    // The plan of an upsert does not name the index that finds what is there, nor that of an insert what it looks in.
+    expect(indexes.filter((name) => !text.includes(name))).toEqual(["triggers_text", "credentials_name"])
   })
 })

@@ -7,6 +7,7 @@ import { openDatabase } from "../../../adapters/store-sql/sqlite/Database.ts"
 import { migrations } from "../../../adapters/store-sql/sqlite/migrations.ts"
 import * as schema from "../../../adapters/store-sql/sqlite/schema.ts"
 import { driverOver } from "../../../adapters/store-sql/sqlite.ts"
+import { newCredential } from "../../../core/contract/CredentialStoreContract.ts"
 import { now, testFolder } from "./folder.ts"
 
 const file = testFolder()
@@ -97,4 +98,37 @@ describe("a file of an older schema", () => {
     expect(rows.map(({ trigger }) => trigger)).toEqual([null, null, null])
     await store.close()
   })
+
+  test("of version 5 keeps its node, which can report from then on, and gets credentials", async () => {
+    const old = file("node.db")
+    const sqlite = new DatabaseSync(old)
+    for (const step of migrations.slice(0, 5)) sqlite.exec(step)
+    sqlite.exec("insert into nodes values ('n1', 1, 'h', 2, 'r', 9007199254740991); pragma user_version = 5")
+    sqlite.close()
+    const store = driverOver(openDatabase({ file: old }), { file: old, now })
+    expect(await store.nodes()).toMatchObject([{ id: "n1", pid: 2 }])
+    expect(await store.workers()).toEqual([])
+    expect(await store.reportWorkers("n1", "[]")).toBe(true)
+    expect(await store.workers()).toEqual([{ node: "n1", workers: "[]" }])
+    expect(await store.putCredential(newCredential(1))).toBe("created")
+    await store.close()
+  })
+})
+
+test("of credentials there are at most 10,000, and one that is there already is none more", async () => {
+  const opened = openDatabase({ file: ":memory:" })
+  const store = driverOver(opened, { file: ":memory:", now })
+  opened
+    .prepare(
+      `insert into credentials with recursive n(n) as (select 1 union all select n + 1 from n where n < 9999)
+        select 'i' || n, 'api', 'n' || n, 'h', '{}', null, 1 from n`,
+    )
+    .run()
+  expect(await store.putCredential(newCredential(1))).toBe("created")
+  expect(await store.putCredential(newCredential(1))).toBe("exists")
+  expect(() => store.putCredential(newCredential(2))).toThrow(/^credentials: 10000 are stored/)
+  expect(await store.credentials()).toHaveLength(10_000)
+  expect(await store.deleteCredentials(["i1"])).toBe(1)
+  expect(await store.putCredential(newCredential(2))).toBe("created")
+  await store.close()
 })

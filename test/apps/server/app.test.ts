@@ -4,12 +4,14 @@ import { makeApp } from "../../../apps/server/app.ts"
 import { bodyBytesMax } from "../../../apps/server/guards.ts"
 import { checkConfig, type Project } from "../../../apps/sdk/config.ts"
 import { type RunningEngine, startProject } from "../../../apps/sdk/engine.ts"
+import type { NodeWorkers } from "../../../core/ports/StoreDriver.ts"
 import { stopped } from "../../../core/run/Enqueue.ts"
 import { type Answer, config, until } from "./project.ts"
 
 const here = { remoteAddress: "127.0.0.1" }
 const elsewhere = { remoteAddress: "192.0.2.7" }
 const faults: Array<string> = []
+let reports: ReadonlyArray<NodeWorkers> = []
 let ready = true
 let isUp = true
 let project: Project
@@ -24,7 +26,7 @@ beforeAll(async () => {
       if (isUp) return engine
       throw stopped()
     },
-    workers: () => [],
+    reports: async () => reports,
     isReady: async () => ready,
     hosts: new Set(["jobs.example.org"]),
     origins: new Set(["https://jobs.example.org"]),
@@ -326,8 +328,38 @@ describe("the rest", () => {
     await expectProblem(get("/v1/runs/%00"), 404, "notFound")
   })
 
+  test("workers of other nodes are listed as these said last; what is no report is none", async () => {
+    const worker = {
+      name: "far",
+      node: "n2",
+      status: "alive",
+      runtime: "python 3.11",
+      version: "1",
+      jobs: ["echo"],
+      unable: [],
+      queues: null,
+      labels: { region: "eu" },
+      slots: 4,
+      prefetch: 0,
+      inHand: 0,
+      load: null,
+      credential: null,
+      address: "192.0.2.7",
+      connectedAt: 1,
+      heardAt: 2,
+    }
+    reports = [
+      { node: "n2", workers: JSON.stringify({ workers: [worker], leftOut: 3 }) },
+      { node: "n3", workers: "[" },
+      // What was said of this very node is older than what it knows.
+      { node: engine.node(), workers: JSON.stringify({ workers: [worker], leftOut: 1 }) },
+    ]
+    expect(await (await get("/v1/workers")).json()).toEqual({ workers: [worker], leftOut: 3 })
+    reports = []
+  })
+
   test("no workers, and the address where they connect", async () => {
-    expect(await (await get("/v1/workers")).json()).toEqual({ workers: [] })
+    expect(await (await get("/v1/workers")).json()).toEqual({ workers: [], leftOut: 0 })
     const response = await get("/v1/worker")
     expect(response.headers.get("upgrade")).toBe("websocket")
     await expectProblem(response, 426, "upgradeRequired")
@@ -379,7 +411,7 @@ describe("the rest", () => {
       engine: () => {
         throw new TypeError("secret inside")
       },
-      workers: () => [],
+      reports: async () => [],
       isReady: async () => true,
       hosts: new Set(),
       origins: new Set(),

@@ -72,6 +72,11 @@ const operations: Readonly<Record<string, ReadonlyArray<Operation>>> = {
   ],
   snoozed: [(run, at) => Transition.snoozed(run, run.token, 100, at)],
   released: [(run) => Transition.released(run, run.token)],
+  lostUnstarted: [(run, at) => Transition.lostUnstarted(run, run.token, at)],
+  adopted: [
+    (run) => Transition.adopted(run, run.token, "n2"),
+    (run) => Transition.adopted(run, run.token, "n1"),
+  ],
   lost: [(run, at) => Transition.lost(run, { ...error, kind: "lost" }, at)],
   cancelled: [(run, at) => Transition.cancelled(run, "Not wanted", at)],
   expired: [(run, at) => Transition.expired(run, at)],
@@ -93,6 +98,8 @@ const leads: Readonly<Record<string, Readonly<Partial<Record<RunState, ReadonlyA
   stepsFailed: { blocked: ["dead", "retrying"] },
   snoozed: { running: ["scheduled"] },
   released: { running: ["ready"] },
+  lostUnstarted: { running: ["dead", "ready"] },
+  adopted: { running: ["running"] },
   lost: { running: ["dead", "ready", "retrying"] },
   cancelled: {
     blocked: ["cancelled"],
@@ -199,7 +206,7 @@ describe("Transition > the table", () => {
   })
 
   test("the cases know every operation of the module", () => {
-    const makers = new Set(["enqueued", "replay", "rerun", "isOverdue"])
+    const makers = new Set(["enqueued", "replay", "rerun", "isOverdue", "settled"])
     const exported = Object.entries(Transition).filter(
       ([name, value]) => typeof value === "function" && !makers.has(name),
     )
@@ -370,6 +377,8 @@ describe("Transition > tokens and bounds", () => {
     expanded: (run, token) => Transition.expanded(run, token, 1),
     snoozed: (run, token) => Transition.snoozed(run, token, 1, now),
     released: (run, token) => Transition.released(run, token),
+    lostUnstarted: (run, token) => Transition.lostUnstarted(run, token, now),
+    adopted: (run, token) => Transition.adopted(run, token, "n2"),
   }
   for (const [name, apply] of Object.entries(held)) {
     test(`${name} is refused under any token but the run's own`, () => {
@@ -436,6 +445,54 @@ describe("Transition > tokens and bounds", () => {
       losses: Transition.lossMax + 1,
       error,
     })
+  })
+
+  test("a release that is a loss counts with those of nodes, whether its start was acknowledged or not", () => {
+    let run = row("ready", { token: 0 })
+    for (let losses = 1; losses <= Transition.lossMax; losses++) {
+      const running = Transition.claimed(run, "n1", losses % 2 === 0, now) as Run
+      run = Transition.lostUnstarted(running, running.token, now) as Run
+      expect(run).toMatchObject({ state: "ready", attempt: 0, losses, token: losses, node: null })
+    }
+    const running = Transition.claimed(run, "n1", false, now) as Run
+    const dead = Transition.lostUnstarted(running, running.token, now)
+    expect(dead).toMatchObject({ state: "dead", losses: Transition.lossMax + 1, attempt: 1 })
+    expect(dead?.error?.kind).toBe("lost")
+    expect(Transition.lost(running, error, now)).toEqual({ ...dead, error })
+  })
+
+  test("who adopts a run changes its node and nothing else", () => {
+    const run = row("running", { startAcknowledged: false, attempt: 2, losses: 3 })
+    expect(Transition.adopted(run, run.token, "n2")).toEqual({ ...run, node: "n2" })
+  })
+
+  test("a settlement is its kind's change, with the error of an attempt that ended by it", () => {
+    const run = row("running", { attempt: 1, attemptMax: 3 })
+    const { id, token } = run
+    const of = (settlement: Parameters<typeof Transition.settled>[1], of = run) =>
+      Transition.settled(of, settlement, now)
+    expect(of({ id, token, kind: "succeeded", output: "1" })).toEqual({
+      next: Transition.succeeded(run, token, "1", now),
+      error: null,
+    })
+    const failed = { id, token, kind: "failed", error, retryInMillis: 5 } as const
+    expect(of(failed)).toEqual({ next: Transition.failed(run, token, error, 5, now), error })
+    expect(of({ id, token, kind: "snoozed", delayMillis: 7 })?.next).toEqual(
+      Transition.snoozed(run, token, 7, now),
+    )
+    expect(of({ id, token, kind: "declined", reason: "no" })?.next.reason).toBe("no")
+    for (const loss of [undefined, false])
+      expect(of({ id, token, kind: "released", ...(loss === undefined ? {} : { loss }) })).toEqual({
+        next: Transition.released(run, token),
+        error: null,
+      })
+    const lost = { id, token, kind: "released", loss: true } as const
+    expect(of(lost)).toEqual({ next: Transition.lostUnstarted(run, token, now), error: null })
+    const often = row("running", { losses: Transition.lossMax })
+    const last = of(lost, often)
+    expect(last?.next.state).toBe("dead")
+    expect(last?.error).toEqual(last?.next.error)
+    expect(of({ ...failed, token: token + 1 })).toBeNull()
   })
 
   test("a loss after the start uses the attempt: due at once, or dead with the last one", () => {

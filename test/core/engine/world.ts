@@ -19,6 +19,7 @@ import { Notifier } from "../../../core/ports/Notifier.ts"
 import { contextDriver } from "../../../core/ports/Store.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import type { ZoneSource } from "../../../core/trigger/ZoneData.ts"
+import type { WorkersConfig } from "../../../core/worker/WorkersConfig.ts"
 
 /** Where the clock of every world starts. */
 export const startAt = Date.UTC(2026, 0, 1)
@@ -104,6 +105,10 @@ export interface MemberOptions {
   readonly jobs: ReadonlyArray<Job>
   readonly schedules?: ReadonlyArray<NewSchedule>
   readonly handler?: Handler
+  /** Jobs that it has the handler for itself; default all. */
+  readonly own?: ReadonlyArray<string>
+  /** How it serves workers; absent: it serves none. */
+  readonly workers?: WorkersConfig
   readonly slots?: number
   readonly driver?: StoreDriver
   /** Default 5 s. */
@@ -141,6 +146,7 @@ export const makeWorld = () => {
       })
       return options.handler?.(assignment, signal)
     }
+    const own = options.own ?? options.jobs.map(({ name }) => name)
     const layer = Engine.layer({
       book: Result.getOrThrow(parseJobs(options.jobs)),
       schedules: options.schedules ?? [],
@@ -150,9 +156,10 @@ export const makeWorld = () => {
       retentionMillis: null,
       identity: { host: "test", pid: 1, runtime: "test" },
       ...(options.zones === undefined ? {} : { zones: options.zones }),
+      ...(options.workers === undefined ? {} : { workers: options.workers }),
       onEvent: (event) => events.push(event),
     }).pipe(
-      Layer.provide(layerInline(new Map(options.jobs.map(({ name }) => [name, work])))),
+      Layer.provide(layerInline(new Map(own.map((name) => [name, work])))),
       Layer.provide(Notifier.layerLocal),
       Layer.provide(Layer.succeedContext(contextDriver(options.driver ?? driver))),
       Layer.provide(Layer.succeedContext(context)),

@@ -167,6 +167,24 @@ describe("explain > a run that waits", () => {
       {},
       /no free slot for it \(2 running, 1 ready\) or no job "report"$/,
     ],
+    [
+      "no worker takes it",
+      { workers: { why: "no worker is connected", next: "Start one" }, slots: 1, runningCount: 1 },
+      {},
+      /^Ready for 10000 ms; no worker is connected$/,
+    ],
+    [
+      "a worker has room",
+      { workers: null, slots: 1, runningCount: 1 },
+      {},
+      /; a worker that fits has room, and is given it when its engine looks$/,
+    ],
+    [
+      "no engine is there to ask a worker",
+      { workers: { why: "no worker is connected", next: "Start one" }, nodes: [] },
+      {},
+      /; no engine is running on this store$/,
+    ],
   ])("for a slot: %s", (_, more, fields, sentence) => {
     expect(why(fresh(fields), more)).toMatch(sentence)
   })

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { newCredential } from "../../../core/contract/CredentialStoreContract.ts"
 import { newRun } from "../../../core/contract/Fixtures.ts"
 import { StoreUnusable } from "../../../core/domain/Errors.ts"
 import { StoreInfo } from "../../../core/ports/Store.ts"
@@ -127,6 +128,34 @@ describe.skipIf(missing !== null)(`migrate${missing === null ? "" : ` (${missing
       expect((await admin.read(`select count(*) as n from \`${database}\`.chains`))[0]?.["n"]).toBe(256)
       await store.close()
     }
+  })
+
+  test("a database of version 1 keeps its rows, and serves what the newest version knows", async () => {
+    const database = databaseName()
+    const statements = migrationText(database, server).split(";\n")
+    const first = statements.findIndex((text) => text.includes("(version) values (1)"))
+    for (const text of statements.slice(0, first + 1)) await admin.change(text)
+    await admin.change(`insert into \`${database}\`.nodes values ('n1', 1, 'h', 2, 'r', 9007199254740991)`)
+    expect(await versionsOf(database)).toEqual([1])
+    const store = await mysqlDriver({ url, database })
+    expect(await versionsOf(database)).toEqual(all)
+    expect(await store.nodes()).toMatchObject([{ id: "n1", pid: 2 }])
+    expect(await store.workers()).toEqual([])
+    expect(await store.reportWorkers("n1", "[]")).toBe(true)
+    expect(await store.putCredential(newCredential(1))).toBe("created")
+    await store.close()
+  })
+
+  test("of credentials there are at most 10,000, and one that is there already is none more", async () => {
+    const database = databaseName()
+    const store = await mysqlDriver({ url, database })
+    const rows = Array.from({ length: 9_999 }, (_, n) => `('i${n}', 'api', 'n${n}', 'h', '{}', null, 1)`)
+    await admin.change(`insert into \`${database}\`.credentials values ${rows.join(", ")}`)
+    expect(await store.putCredential(newCredential(1))).toBe("created")
+    expect(await store.putCredential(newCredential(1))).toBe("exists")
+    await expect(store.putCredential(newCredential(2))).rejects.toThrow(/^credentials: 10000 are stored/)
+    expect(await store.credentials()).toHaveLength(10_000)
+    await store.close()
   })
 
   test("a database of a newer version is refused, and keeps its version", async () => {

@@ -73,6 +73,10 @@ describe.skipIf(missing !== null)(`beside a long history${missing === null ? "" 
     "enqueue with a key": () => store.enqueue(runsOf(1, { key: "k" })),
     claim: async () => void claimed.push(...(await store.claim(wish))),
     started: () => store.started(claimed),
+    adopt: () => store.adopt("n1", claimed),
+    reportWorkers: () => store.reportWorkers("n1", "[]"),
+    "settle as lost under another token": () =>
+      store.settle(claimed.map(({ id }) => ({ id, token: 9, kind: "released", loss: true }))),
     settle: () =>
       store.settle(claimed.map(({ id, token }) => ({ id, token, kind: "succeeded", output: null }))),
     promote: () => store.promote(100),

@@ -46,7 +46,7 @@ const ways: Partial<Record<Way, ReadonlyArray<StoreOperation>>> = {
   "ready running": ["claim"],
   "ready expired": ["claim", "promote"],
   "ready cancelled": calledOff,
-  "running running": ["started"],
+  "running running": ["started", "adopt"],
   "running succeeded": ["settle"],
   "running skipped": ["settle"],
   "running blocked": ["settle"],

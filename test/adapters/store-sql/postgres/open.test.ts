@@ -1,10 +1,11 @@
 // Opening a PostgreSQL store: what cannot serve is refused with a reason and the next thing to do, unchanged.
 import { PGlite } from "@electric-sql/pglite"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { migrationText, postgresDriver } from "../../../../adapters/store-sql/postgres.ts"
+import { driverOver, migrationText, postgresDriver } from "../../../../adapters/store-sql/postgres.ts"
 import { connect } from "../../../../adapters/store-sql/postgres/connect.ts"
 import { migrate, newestVersion } from "../../../../adapters/store-sql/postgres/migrate.ts"
 import { checkSchema } from "../../../../adapters/store-sql/postgres/schemaName.ts"
+import { newCredential } from "../../../../core/contract/CredentialStoreContract.ts"
 import { StoreUnusable } from "../../../../core/domain/Errors.ts"
 import { cannotStart, type OwnServer, startServer } from "./ownServer.ts"
 import { pgliteConnection } from "./pglite.ts"
@@ -50,6 +51,32 @@ describe("migrate", () => {
     expect(await columns("printed")).toEqual(await columns("migrated"))
     await migrate(pgliteConnection(database), "here", "printed")
     expect(migrationText("printed", newestVersion)).toBe("")
+  })
+
+  test("a schema of version 1 keeps its rows, and serves what the newest version knows", async () => {
+    const connection = pgliteConnection(database)
+    const [first = ""] = migrationText("aged").split("commit;\n")
+    await database.exec(`${first}commit;`)
+    expect(await versionOf("aged")).toBe(1)
+    await database.exec("insert into aged.nodes values ('n1', 1, 'h', 2, 'r', 9007199254740991)")
+    await migrate(connection, "here", "aged")
+    const store = driverOver(connection, "aged")
+    expect(await store.nodes()).toMatchObject([{ id: "n1", pid: 2 }])
+    expect(await store.workers()).toEqual([])
+    expect(await store.reportWorkers("n1", "[]")).toBe(true)
+    expect(await store.putCredential(newCredential(1))).toBe("created")
+  })
+
+  test("of credentials there are at most 10,000, and one that is there already is none more", async () => {
+    const connection = pgliteConnection(database)
+    await migrate(connection, "here", "full")
+    const store = driverOver(connection, "full")
+    await database.exec(`insert into "full".credentials
+      select 'i' || n, 'api', 'n' || n, 'h', '{}', null, 1 from generate_series(1, 9999) as n`)
+    expect(await store.putCredential(newCredential(1))).toBe("created")
+    expect(await store.putCredential(newCredential(1))).toBe("exists")
+    await expect(store.putCredential(newCredential(2))).rejects.toThrow(/^credentials: 10000 are stored/)
+    expect(await store.credentials()).toHaveLength(10_000)
   })
 
   test("a schema of a newer version is refused, and keeps its version", async () => {
