@@ -1,11 +1,11 @@
 // The server of a chaos run and its workers, each worker behind a proxy, and what can be done to them. Every signal goes to
 // the pid of a process that was started here.
 import { execFile } from "node:child_process"
-import { appendFileSync } from "node:fs"
+import { appendFileSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import type { WorkerView } from "../../../core/worker/WorkerView.ts"
-import { type Child, pause, root, type RuntimeName, runtimes, type Start } from "../children.ts"
+import { type Child, hasPython, pause, type ProgramName, root, runtimes, type Start } from "../children.ts"
 import { Proxy } from "../postgres/Proxy.ts"
 import type { Incident, Life, Story } from "./evidence.ts"
 import { type Fault, isOfServer, workerCount } from "./plan.ts"
@@ -28,7 +28,7 @@ const longMillis = 3_600_000
 /** One place for a process, in which one comes after another. */
 interface Seat {
   readonly name: string
-  readonly runtime: RuntimeName
+  readonly runtime: ProgramName
   /** The process that lives here, if any, and since when. */
   life: Child | undefined
   begunAt: number
@@ -44,11 +44,13 @@ interface WorkerSeat extends Seat {
   readonly prefetch: number
 }
 
-const wanted: ReadonlyArray<RuntimeName> = ["node", "bun", "deno", "node"]
+const wanted: ReadonlyArray<ProgramName> = ["node", "bun", "deno", "python"]
+const isThere = (runtime: ProgramName): boolean =>
+  runtime === "python" ? hasPython : runtimes.includes(runtime)
 
-const seatOf = (name: string, runtime: RuntimeName): Seat => ({
+const seatOf = (name: string, runtime: ProgramName): Seat => ({
   name,
-  runtime: runtimes.includes(runtime) ? runtime : "node",
+  runtime: isThere(runtime) ? runtime : "node",
   life: undefined,
   begunAt: 0,
   isInHand: false,
@@ -271,7 +273,10 @@ export class Fleet {
     const { folder, start } = this.options
     const url = `ws://127.0.0.1:${seat.proxy.port}/v1/worker`
     const args = [url, seat.name, String(seat.slots), String(seat.prefetch), folder]
-    const life = start(seat.runtime, [here("worker.child.ts"), ...args])
+    const life =
+      seat.runtime === "python"
+        ? start("python", [here("worker.py"), ...args, String(graceMillis)])
+        : start(seat.runtime, [here("worker.child.ts"), ...args])
     Object.assign(seat, { life, begunAt: Date.now(), isEnding: false })
     void this.watch(seat, life, () => this.beginWorker(seat))
   }
@@ -315,6 +320,8 @@ export class Fleet {
     seat.life = undefined
     if (seat !== this.server)
       this.lives.push({ worker: name, pid: life.pid, runtime, from: begunAt, to: Date.now() })
+    // The folder may be gone with whoever gave up.
+    if (!existsSync(this.options.folder)) return
     appendFileSync(join(this.options.folder, "processes.log"), `${name} ${life.pid}\n${life.output()}\n`)
   }
 }

@@ -4,6 +4,8 @@ import { worker } from "../../../apps/worker/mod.ts"
 import { graceMillis, workerJob, workerPoison } from "./project.ts"
 
 const [url = "", name = "", slots = "1", prefetch = "0", folder = ""] = process.argv.slice(2)
+// For whoever looks into the folder of a run that went wrong.
+const told = new Set(["connected", "lost", "unreachable", "draining", "trouble", "over"])
 const running = await worker({
   url,
   name,
@@ -13,7 +15,8 @@ const running = await worker({
   grace: `${graceMillis}ms`,
 }).start({
   onEvent: (event) => {
-    if (event.kind === "trouble") console.log(`trouble ${JSON.stringify(event)}`)
+    if (told.has(event.kind))
+      console.log(`${new Date().toISOString().slice(11, 23)} ${JSON.stringify(event)}`)
   },
 })
 console.log("started")
