@@ -26,7 +26,8 @@ export interface Echoed {
 interface Round {
   readonly perSecond: number
   readonly messagesPerSecond: number
-  readonly framesPerSecond: number
+  /** Acknowledgements are joined: `null` where the workers do not count. */
+  readonly framesPerSecond: number | null
   /** User and system time of each side's process for one run, or one echo. */
   readonly serverCpuMicros: number
   readonly loadCpuMicros: number
@@ -40,6 +41,8 @@ export interface Throughput extends Round {
   readonly store: StoreName | null
   /** Our messages a second to the floor's, of the same round: the median; `null` for the floor. */
   readonly ratio: number | null
+  /** How much of our server's CPU time for a message the echo's server takes; steadier on a machine that does other things. */
+  readonly cpuRatio: number | null
   readonly rounds: ReadonlyArray<number>
 }
 
@@ -53,6 +56,8 @@ export interface Latency extends Spans {
 export interface Idle {
   readonly workers: number
   readonly serverCpuPercent: number
+  /** The same server before the first worker came: what an idle engine takes anyway. */
+  readonly aloneCpuPercent: number
   readonly loadCpuPercent: number
   readonly rssKibPerWorker: number
   readonly heapKibPerWorker: number
@@ -142,22 +147,28 @@ const measureThroughput = async (
 export const summaryOf = (
   rounds: ReadonlyArray<Round | undefined>,
   floors: ReadonlyArray<Round | undefined> | null,
-): Round & Pick<Throughput, "ratio" | "rounds"> => {
+): Round & Pick<Throughput, "ratio" | "cpuRatio" | "rounds"> => {
   const good = rounds.filter((round) => round !== undefined)
-  const middle = (name: keyof Round): number => rounded(median(good.map((round) => round[name])))
-  const ratios = rounds.flatMap((round, place) => {
-    const floor = floors?.[place]
-    return round === undefined || floor === undefined
-      ? []
-      : [round.messagesPerSecond / floor.messagesPerSecond]
-  })
+  const middle = (name: Exclude<keyof Round, "framesPerSecond">): number =>
+    rounded(median(good.map((round) => round[name])))
+  const frames = good.flatMap(({ framesPerSecond }) => framesPerSecond ?? [])
+  const toFloor = (share: (ours: Round, floor: Round) => number): number | null => {
+    if (floors === null) return null
+    const shares = rounds.flatMap((round, place) => {
+      const floor = floors[place]
+      return round === undefined || floor === undefined ? [] : [share(round, floor)]
+    })
+    return rounded(median(shares))
+  }
   return {
     perSecond: Math.round(middle("perSecond")),
     messagesPerSecond: Math.round(middle("messagesPerSecond")),
-    framesPerSecond: Math.round(middle("framesPerSecond")),
+    framesPerSecond: frames.length === 0 ? null : Math.round(median(frames)),
     serverCpuMicros: middle("serverCpuMicros"),
     loadCpuMicros: middle("loadCpuMicros"),
-    ratio: floors === null ? null : rounded(median(ratios)),
+    ratio: toFloor((ours, floor) => ours.messagesPerSecond / floor.messagesPerSecond),
+    // An echo is two messages, a run has four.
+    cpuRatio: toFloor((ours, floor) => floor.serverCpuMicros / 2 / (ours.serverCpuMicros / messagesPerRun)),
     rounds: good.map(({ perSecond }) => Math.round(perSecond)),
   }
 }
@@ -236,7 +247,7 @@ const drain: Measure = async (server, load, url, { connections, workers }, optio
     perSecond,
     messagesPerSecond: messagesPerRun * perSecond,
     // Only bare workers count them.
-    framesPerSecond: workers === "bare" ? (frames * 1000) / wallMillis : Number.NaN,
+    framesPerSecond: workers === "bare" ? (frames * 1000) / wallMillis : null,
     serverCpuMicros: (after[0] - before[0]) / runs,
     loadCpuMicros: (after[1] - before[1]) / runs,
   }
@@ -280,6 +291,10 @@ const measureIdle = (options: Options): Promise<Idle> =>
     // What the first workers make the server load is not what one more of them takes.
     await load.ask({ do: "connect", url, side: "bare", count: 10, slots: 10, perSecond: hellosPerSecond })
     await load.ask({ do: "disconnect" })
+    await sleep(restMillis)
+    const [alone0] = await cpuOf(server, load)
+    await sleep(options["idle-span"] / 3)
+    const [alone1] = await cpuOf(server, load)
     const before = await collected()
     const connect = { do: "connect", url, side: "bare", slots: 10, perSecond: hellosPerSecond }
     await load.ask({ ...connect, count: workers })
@@ -295,6 +310,7 @@ const measureIdle = (options: Options): Promise<Idle> =>
     return {
       workers,
       serverCpuPercent: percent(server1 - server0),
+      aloneCpuPercent: percent(3 * (alone1 - alone0)),
       loadCpuPercent: percent(load1 - load0),
       rssKibPerWorker: kib(after.rssMib - before.rssMib),
       heapKibPerWorker: kib(after.heapMib - before.heapMib),

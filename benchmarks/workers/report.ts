@@ -73,6 +73,7 @@ export const human = ({ environment, figures, aims, troubles, tookMillis }: Repo
           "messages/s",
           "frames/s",
           "of the echo",
+          "by CPU",
           "server CPU us",
           "load CPU us",
         ],
@@ -81,8 +82,9 @@ export const human = ({ environment, figures, aims, troubles, tookMillis }: Repo
           String(each.connections),
           each.store === null ? "-" : figure(each.perSecond, 0),
           figure(each.messagesPerSecond, 0),
-          figure(each.framesPerSecond, 0),
+          figure(each.framesPerSecond ?? Number.NaN, 0),
           figure(each.ratio ?? Number.NaN, 3),
+          figure(each.cpuRatio ?? Number.NaN, 3),
           figure(each.serverCpuMicros, 1),
           figure(each.loadCpuMicros, 1),
         ]),
@@ -105,10 +107,11 @@ export const human = ({ environment, figures, aims, troubles, tookMillis }: Repo
   if (idle !== undefined)
     parts.push(
       table([
-        ["idle workers", "server CPU %", "load CPU %", "RSS KiB each", "heap KiB each"],
+        ["idle workers", "server CPU %", "without workers", "load CPU %", "RSS KiB each", "heap KiB each"],
         [
           String(idle.workers),
           figure(idle.serverCpuPercent, 2),
+          figure(idle.aloneCpuPercent, 2),
           figure(idle.loadCpuPercent, 2),
           figure(idle.rssKibPerWorker, 1),
           figure(idle.heapKibPerWorker, 1),

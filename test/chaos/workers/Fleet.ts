@@ -23,6 +23,7 @@ export interface FleetOptions {
 const here = (file: string): string => join(root, "test/chaos/workers", file)
 // As long as a worker may wait before it connects again, and a little.
 const busyMillis = 35_000
+const acknowledgedMillis = 300
 const longMillis = 3_600_000
 
 /** One place for a process, in which one comes after another. */
@@ -142,7 +143,8 @@ export class Fleet {
         (views) => views.find((each) => each.name === name),
         () => undefined,
       )
-      if (view?.status === "alive" && view.inHand > 0) return
+      // What has just begun may not be acknowledged yet, and proves nothing.
+      if (view?.status === "alive" && view.inHand > 1) return pause(acknowledgedMillis)
       await pause(50)
     }
   }

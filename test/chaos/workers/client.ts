@@ -54,7 +54,7 @@ const modes: ReadonlyArray<Mode> = ["broken", "refused", "flaky", "flaky"]
 
 const busyRuns = 12
 // At any time a few are under way that last longer than most faults take to show.
-const longPercent = 4
+const longPercent = 6
 
 /** Sends so many runs over so many seconds, and goes on at this rate until `isOver`; answers when all are acknowledged. */
 export const sendMany = async (options: {

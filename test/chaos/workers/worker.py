@@ -12,8 +12,8 @@ worker.HANDLERS.clear()
 effects = os.open(os.path.join(folder, "effects.ndjson"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
 
-def note(kind, attempt, **more):
-    line = dict(kind=kind, id=attempt.run, token=attempt.token, at=int(time.time() * 1000), worker=name,
+def note(kind, of, **more):
+    line = dict(kind=kind, id=of.run, token=of.token, at=int(time.time() * 1000), worker=name,
                 pid=os.getpid(), **more)
     os.write(effects, (json.dumps(line) + "\n").encode())
 
