@@ -1,5 +1,5 @@
 // The README's examples do what the README says: each TypeScript block is run, as it stands, on this runtime.
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import { connect } from "../adapters/store-sql/postgres/connect.ts"
 import { checkConfig, type Config } from "../apps/sdk/config.ts"
 import { missing } from "./adapters/store-sql/postgres/server.ts"
+import { scriptedServer } from "./common/scriptedServer.ts"
 
 const root = new URL("../", import.meta.url).pathname
 // Within the package, where its own name resolves.
@@ -33,7 +34,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(14)
+  expect(blocks).toHaveLength(15)
 })
 
 test("the commands that it shows are commands", async () => {
@@ -72,6 +73,33 @@ test.skipIf(missing !== null)(
 
 test("a run is a part of a transaction on a file", async () => {
   expect(await run("file.ts", "sendInSync")).toContain("order 1 is on its way")
+})
+
+test("a worker takes a run of a server, carries it out, and drains on a signal", async () => {
+  const server = await scriptedServer()
+  const file = write("worker.ts", blocks.find((block) => block.includes("ctx.progress(50")) ?? "")
+  const args = process.versions["deno"] === undefined ? [file] : ["run", "-A", file]
+  const { NO_COLOR: _, ...env } = process.env
+  const child = spawn(process.execPath, args, { cwd: root, env: { ...env, UHRWERK_URL: server.url } })
+  let stdout = ""
+  child.stdout.on("data", (data: Buffer) => (stdout += String(data)))
+  const ended = new Promise((resolve) => child.on("close", resolve))
+  try {
+    await server.until("hello", () => server.all("hello").length === 1, 15_000)
+    expect(server.all("hello")[0]).toMatchObject({ slots: 4, labels: { region: "eu", gpu: 2 } })
+    server.assign({ run: "r1", job: "video.encode", input: '{"file":"a.mov"}' })
+    await server.until("the result", () => server.all("result").length === 1)
+    expect(server.all("result")[0]?.outcome).toEqual({
+      kind: "succeeded",
+      output: '{"file":"a.mov","seconds":90}',
+    })
+    child.kill("SIGTERM")
+    expect(await ended).toBe(0)
+    expect(stdout).toBe("the worker has drained\n")
+  } finally {
+    child.kill("SIGKILL")
+    await server.close()
+  }
 })
 
 test("a program starts an engine, sends a run and gets its result", async () => {
@@ -118,6 +146,12 @@ test("a request is signed, and has the run's id as its key", async () => {
 
 test("a run goes to the worker that fits, and a broadcast to all of them", async () => {
   expect(await run("workers.ts", "onWorkers")).toBe("a.mp4 on big\nbig: 0 of 2, small: 1 of 2\n")
+})
+
+test("a server's worker does what is sent over HTTP", async () => {
+  // Node writes texts in single quotes.
+  const said = (await run("server.ts", "thumbnail")).replaceAll("'", '"')
+  expect(said).toBe('201 succeeded 320\n[ "hand-1 does thumbnail" ]\n')
 })
 
 test("a week passes in a test", async () => {

@@ -1,7 +1,7 @@
 // Builds what npm gets, into `dist/` or the folder that is given: JavaScript, declarations and a manifest of its own.
 // Runtimes refuse TypeScript inside node_modules, so the entries that point at sources here point at JavaScript there.
 import { execFileSync } from "node:child_process"
-import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -32,6 +32,16 @@ execFileSync(at("node_modules/.bin/tsc"), ["-p", "tsconfig.build.json", "--outDi
 // The launcher is JavaScript in the repository too; there it starts the source, here what was built of it.
 const launcher = "apps/cli/bin.js"
 writeFileSync(join(out, launcher), readFileSync(at(launcher), "utf8").replace("./main.ts", "./main.js"))
+// What authors of workers in other languages read and copy.
+for (const path of [
+  "core/protocol/README.md",
+  "core/protocol/spec",
+  "core/protocol/transcripts",
+  "apps/worker-test/README.md",
+  "apps/examples/workers/python",
+  "apps/examples/workers/deno",
+])
+  cpSync(at(path), join(out, path), { recursive: true })
 for (const file of ["LICENSE", "README.md"]) if (existsSync(at(file))) copyFileSync(at(file), join(out, file))
 
 const published = {

@@ -11,6 +11,7 @@ import { paint, plain, spanOf, timeOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
 import { loadConfig } from "./loadConfig.ts"
 import type { Command, Flags } from "./open.ts"
+import { signals } from "./signals.ts"
 
 /** A project on this machine. */
 export const dev: Command = {
@@ -40,7 +41,7 @@ export const work = async (
   // Whoever reads the output may go away (`| head`), and the engine works on: unheard, the error would come back
   // as trouble, which is printed, and so on for ever.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
-  const stop = signals()
+  const stop = signals("Stopped at once. What was running starts again at the next start.")
   const config = await loadConfig(args[0])
   const project = await checkConfig(config)
   say(
@@ -72,40 +73,6 @@ export const work = async (
   say("Stopped. Nothing was lost: what was not finished goes on at the next start.")
   stop.done()
   return isOutdated ? exitCodes.conflict : exitCodes.ok
-}
-
-// npm and the terminal both pass a Ctrl-C on, so one press may arrive twice.
-const samePressMillis = 300
-
-interface Stop {
-  readonly asked: Promise<void>
-  /** Asks by itself, as a first signal does. */
-  readonly ask: () => void
-  readonly done: () => void
-}
-
-const signals = (): Stop => {
-  let first: number | undefined
-  let ask = () => {}
-  const asked = new Promise<void>((resolve) => {
-    ask = resolve
-  })
-  const names = ["SIGINT", "SIGTERM"] as const
-  const hear = names.map((name) => (): void => {
-    if (first === undefined) {
-      first = Date.now()
-      ask()
-    } else if (Date.now() - first > samePressMillis) {
-      say("Stopped at once. What was running starts again at the next start.")
-      process.exit(name === "SIGINT" ? 130 : 143)
-    }
-  })
-  names.forEach((name, index) => process.on(name, hear[index] as () => void))
-  return {
-    asked,
-    ask: () => ask(),
-    done: () => names.forEach((name, index) => process.off(name, hear[index] as () => void)),
-  }
 }
 
 /** A line for people. */

@@ -4,7 +4,15 @@ import { errorInfo } from "../../core/domain/Payload.ts"
 import { plainLines } from "./text.ts"
 
 /** Exit codes, as on the interfaces page. */
-export const exitCodes = { ok: 0, failed: 1, usage: 2, "not found": 3, conflict: 5, unreachable: 6 } as const
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  "not found": 3,
+  denied: 4,
+  conflict: 5,
+  unreachable: 6,
+} as const
 
 /** The command line itself is wrong. */
 export class UsageError extends Error {

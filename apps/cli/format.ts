@@ -36,7 +36,8 @@ export const paint = (colour: keyof typeof colours, text: string): string =>
   process.stdout.isTTY && !process.env["NO_COLOR"] ? `\u001b[${colours[colour]}m${text}\u001b[0m` : text
 
 // JSON leaves some of them as they are, and reads the escapes as the same text.
-const jsonOf = (value: unknown, indent?: number): string =>
+/** JSON that steers no terminal. */
+export const jsonOf = (value: unknown, indent?: number): string =>
   JSON.stringify(value, null, indent).replace(
     /[^\n -~\u00a0-\u{10ffff}]|[\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu,
     (char) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,

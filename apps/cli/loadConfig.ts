@@ -11,14 +11,14 @@ const names = ["uhrwerk.config.ts", "uhrwerk.config.mts", "uhrwerk.config.js", "
 /** The config file in the current folder; `undefined` when there is none. */
 export const findConfig = (): string | undefined => names.find((name) => existsSync(name))
 
+/** The refusal where there is none; `command` says how to name it. */
+export const noConfig = (command: string): ConfigError =>
+  new ConfigError(`There is no ${names[0]} in this folder. Create one, or name the file: ${command}`)
+
 /** Loads a config file: the named one, or the one in the current folder. */
 export const loadConfig = async (named: string | undefined): Promise<Config> => {
   const file = named ?? findConfig()
-  if (file === undefined) {
-    throw new ConfigError(
-      `There is no ${names[0]} in this folder. Create one, or name the file: uhrwerk dev FILE`,
-    )
-  }
+  if (file === undefined) throw noConfig("uhrwerk dev FILE")
   if (!existsSync(file)) throw new ConfigError(`There is no config file "${file}". Check the path`)
   let module: { readonly default?: unknown }
   try {

@@ -17,6 +17,8 @@ import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
+import { worker } from "./worker.ts"
+import { workerTest } from "./workerTest.ts"
 import { workerCommands } from "./workers.ts"
 import { serve } from "./serve.ts"
 import { tokenCommands } from "./tokens.ts"
@@ -29,6 +31,7 @@ const commands: Readonly<Record<string, Command>> = {
   // The same command, told apart by its flag.
   "dev --fast-forward": fastForward,
   serve,
+  worker,
   ...runCommands,
   ...flowCommands,
   ...jobCommands,
@@ -42,6 +45,7 @@ const commands: Readonly<Record<string, Command>> = {
   migrate,
   doctor,
   ...cronCommands,
+  "worker-test": workerTest,
 }
 
 const options = {
@@ -76,12 +80,24 @@ const options = {
   "step-output": { type: "string" },
   plan: { type: "boolean" },
   json: { type: "boolean" },
+  cmd: { type: "string" },
+  only: { type: "string" },
+  case: { type: "string" },
+  verbose: { type: "boolean" },
   port: { type: "string" },
   host: { type: "string" },
   "no-workers": { type: "boolean" },
   name: { type: "string" },
   queue: { type: "string", multiple: true },
   expires: { type: "string" },
+  config: { type: "string" },
+  url: { type: "string" },
+  "token-file": { type: "string" },
+  label: { type: "string", multiple: true },
+  concurrency: { type: "string" },
+  prefetch: { type: "string" },
+  handlers: { type: "string" },
+  "give-up": { type: "string" },
 } as const
 
 // What a command does stands below a usage that is longer.
@@ -128,7 +144,8 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
     const command = name === undefined ? undefined : commands[name]
     if (name === undefined || command === undefined) throw new UsageError(`"${words}" is no command`)
     // Whoever reads has seen enough (`| head`): that ends a listing, and is no error. An engine works on.
-    if (command !== dev && command !== serve) process.stdout.on("error", () => process.exit(exitCodes.ok))
+    if (command !== dev && command !== serve && command !== worker)
+      process.stdout.on("error", () => process.exit(exitCodes.ok))
     process.exitCode = await command.run(positionals.slice(name.split(" ").length), values)
   } catch (error) {
     process.exitCode = complain(error)

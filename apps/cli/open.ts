@@ -38,12 +38,24 @@ export interface Flags {
   readonly "step-output"?: string
   readonly plan?: boolean
   readonly json?: boolean
+  readonly cmd?: string
+  readonly only?: string
+  readonly case?: string
+  readonly verbose?: boolean
   readonly port?: string
   readonly host?: string
   readonly "no-workers"?: boolean
   readonly name?: string
   readonly queue?: ReadonlyArray<string>
   readonly expires?: string
+  readonly config?: string
+  readonly url?: string
+  readonly "token-file"?: string
+  readonly label?: ReadonlyArray<string>
+  readonly concurrency?: string
+  readonly prefetch?: string
+  readonly handlers?: string
+  readonly "give-up"?: string
 }
 
 /** A command. */

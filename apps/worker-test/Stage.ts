@@ -19,8 +19,8 @@ import {
 import type { Verdict } from "../../core/protocol/Shapes.ts"
 import { defaultTerms, type Terms } from "../../core/protocol/Terms.ts"
 import { subprotocol } from "../../core/protocol/Version.ts"
-import { calm, patience, Unmet } from "./Case.ts"
-import { type Entry, showEntry } from "./Entry.ts"
+import { calm, patience } from "./Case.ts"
+import { Conversation } from "./Conversation.ts"
 import type { Launch, Started } from "./Launch.ts"
 import { type Relay, relay } from "./Pieces.ts"
 import { type Attempt, Rows } from "./Rows.ts"
@@ -32,7 +32,7 @@ export const path = "/v1/worker"
 export const slots = 2
 const prefetch = 1
 /** How long the worker is asked to let its handlers end after SIGTERM, in milliseconds. */
-export const drainMillis = 600
+export const drainMillis = 1_500
 /** How long a worker may take to say its first hello, in milliseconds. */
 export const startMillis = 20_000
 
@@ -44,11 +44,8 @@ export interface Setup {
   readonly pieces?: true | undefined
 }
 
-type Watched<T> = { readonly kind: "found"; readonly found: T } | { readonly kind: "time" | "exited" }
-
 /** A server for one process of the worker. */
-export class Stage {
-  readonly entries: Array<Entry> = []
+export class Stage extends Conversation {
   readonly rows = new Rows()
   readonly hellos: Array<Hello> = []
   readonly token: string
@@ -63,20 +60,18 @@ export class Stage {
   loses: (from: Side, message: Message) => boolean = () => false
   /** The welcome as text, where a case wants another one. */
   edits: (frame: string, message: Message) => string = (frame) => frame
-  /** Where the entries of the case begin. */
-  from = 0
   started: Started | null = null
+  isClosed = false
   relay: Relay | null = null
   #listening: Listening | null = null
   #connections = 0
   #sessions = 0
   #held: (() => void) | null = null
   #ticker: ReturnType<typeof setInterval> | undefined
-  #exited = false
-  readonly #watchers = new Set<() => void>()
   readonly #setup: Setup
 
   constructor(setup: Setup) {
+    super()
     this.#setup = setup
     this.token = crypto.randomUUID()
     this.terms = { ...defaultTerms("kit"), ...calm, ...setup.terms }
@@ -103,13 +98,13 @@ export class Stage {
       UHRWERK_DRAIN_MILLIS: String(drainMillis),
     })
     void this.started.exited.then((exit) => {
-      this.#exited = true
       this.write({ kind: "exited", ...exit })
     })
   }
 
   /** Ends the worker and the server. */
   async close(): Promise<void> {
+    this.isClosed = true
     clearInterval(this.#ticker)
     this.started?.kill()
     await this.started?.exited
@@ -139,6 +134,7 @@ export class Stage {
   async ready(): Promise<void> {
     this.takes = "welcome"
     this.loses = () => false
+    this.edits = (frame) => frame
     this.release()
     const millis = this.hellos.length === 0 ? startMillis : patience
     await this.until("the worker says hello", () => this.state?.phase === "open", millis)
@@ -194,56 +190,6 @@ export class Stage {
   /** Forgets its session, as a server that was restarted has: what still holds is in the store. */
   forget(): void {
     this.state = null
-  }
-
-  /** Waits for something; throws `Unmet` when it does not come in time. */
-  async until<T>(expected: string, find: () => T | undefined | false, millis = patience): Promise<T> {
-    const begin = performance.now()
-    const seen = await this.#watch(find, millis)
-    if (seen.kind === "found") return seen.found
-    if (seen.kind === "exited") throw new Unmet(expected, "the process of the worker ended")
-    throw new Unmet(`${expected}, within ${millis} ms`, this.#lastSeen(begin))
-  }
-
-  /** Waits this long; throws `Unmet` as soon as something comes that must not. */
-  async never(expected: string, find: () => unknown, millis: number): Promise<void> {
-    const seen = await this.#watch(() => find() ?? false, millis)
-    if (seen.kind === "found" && seen.found !== false) throw new Unmet(expected, this.#lastSeen(0))
-  }
-
-  #watch<T>(find: () => T | undefined | false, millis: number): Promise<Watched<T>> {
-    return new Promise((resolve) => {
-      const done = (seen: Watched<T>): void => {
-        clearTimeout(timer)
-        this.#watchers.delete(look)
-        resolve(seen)
-      }
-      const look = (): void => {
-        const found = find()
-        if (found !== undefined && found !== false) done({ kind: "found", found })
-        else if (this.#exited) done({ kind: "exited" })
-      }
-      const timer = setTimeout(() => {
-        done({ kind: "time" })
-      }, millis)
-      this.#watchers.add(look)
-      look()
-    })
-  }
-
-  write(entry: Entry extends infer E ? (E extends Entry ? Omit<E, "at"> : never) : never): void {
-    // No two are of one instant, so that their order is in it.
-    const at = Math.max(performance.now(), (this.entries.at(-1)?.at ?? 0) + 0.001)
-    this.entries.push({ ...entry, at } as Entry)
-    for (const each of this.#watchers) each()
-  }
-
-  #lastSeen(since: number): string {
-    const last = this.entries.findLast(({ kind }) => kind !== "said" && kind !== "note")
-    if (last === undefined) return "nothing came from the worker"
-    const ago = Math.round(performance.now() - last.at)
-    const before = last.at < since ? "nothing came since; before that" : "the last that came was"
-    return `${before}: ${showEntry(last)}, ${ago} ms ago`
   }
 
   #connected(connection: Incoming): Listeners {

@@ -136,3 +136,7 @@ export const exitOf = (
 }
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+/** How the latest hello names an attempt; undefined: not at all. */
+export const named = (stage: Stage, attempt: Attempt): string | undefined =>
+  stage.hello.inHand.find(({ run, token }) => run === attempt.run && token === attempt.token)?.state

@@ -7,6 +7,7 @@ import type { Assign } from "../../core/protocol/Message.ts"
 import { keyOf } from "../../core/protocol/Shapes.ts"
 import { givenOf } from "./Given.ts"
 import type { Place, Running } from "./Place.ts"
+import { deaf, timedOut, unheard } from "./stopped.ts"
 import { after, monotonic } from "./Time.ts"
 import type { AttemptView, WorkerEvent } from "./WorkerEvent.ts"
 
@@ -63,7 +64,6 @@ export class Attempts {
       timers: new Set(),
     }
     this.#all.set(keyOf(assign), each)
-    this.#options.tell({ kind: "started", ...each.view })
     each.running = this.#options.place.start(
       givenOf(assign, waitedMillis),
       () => this.#began(each),
@@ -82,7 +82,7 @@ export class Attempts {
     // A drain hands the run back at once.
     if (reason === "drain") this.#finish(each, { kind: "released" })
     // Of its limit of time the server may tell before our own timer.
-    if (reason === "timeout" && each.timeoutMillis !== null) this.#finish(each, timedOut(each.timeoutMillis))
+    if (reason === "timeout") this.#finish(each, timedOut(each.timeoutMillis))
     if (isFirst) this.#watch(each, reason)
   }
 
@@ -100,6 +100,7 @@ export class Attempts {
 
   #began(each: Attempt): void {
     each.beganAt = monotonic()
+    this.#options.tell({ kind: "started", ...each.view })
     const { timeoutMillis } = each
     if (timeoutMillis === null || each.over) return
     this.#after(each, timeoutMillis, () => this.stop(each.view.run, each.view.token, "timeout"))
@@ -167,33 +168,3 @@ const forget = (each: Attempt): void => {
   for (const takeBack of each.timers) takeBack()
   each.timers.clear()
 }
-
-// The same words as an engine's own: whoever reads them need not know where the handler ran.
-const deaf: Outcome = {
-  kind: "failed",
-  error: { name: "Cancelled", message: "The handler went on after its run was cancelled", kind: "cancelled" },
-  retryable: false,
-  retryAfterMillis: null,
-}
-
-const unheard = (reason: StopReason): Outcome => ({
-  kind: "failed",
-  error: {
-    name: "HandlerDeaf",
-    message: `The handler went on after it was told to stop (${reason})`,
-    kind: "lost",
-  },
-  retryable: true,
-  retryAfterMillis: null,
-})
-
-const timedOut = (millis: number): Outcome => ({
-  kind: "failed",
-  error: {
-    name: "Timeout",
-    message: `The attempt took longer than its limit of ${millis} ms`,
-    kind: "timeout",
-  },
-  retryable: true,
-  retryAfterMillis: null,
-})

@@ -49,9 +49,10 @@ export class Reports {
    * How many messages a second the server takes beside acknowledgements and outcomes. Half of them are for reports: the
    * others are for heartbeats, and for outcomes that are told twice after a cut.
    */
-  allow(messagesPerSecond: number, heartbeatMillis: number): void {
+  allow(messagesPerSecond: number, heartbeatMillis: number, isFresh: boolean): void {
     this.#perSecond = Math.max(0.1, (messagesPerSecond - 1000 / heartbeatMillis) / 2)
-    this.#allowance = Math.min(this.#allowance, this.#burst())
+    // The server counts on over the connections of one session, and so is counted here.
+    this.#allowance = isFresh ? this.#burst() : Math.min(this.#allowance, this.#burst())
   }
 
   log(attempt: AttemptKey, text: string): void {
@@ -73,6 +74,14 @@ export class Reports {
     const key = keyOf(attempt)
     const buffer = this.#buffers.get(key)
     if (buffer === undefined) return
+    // What cannot be sent any more is told with the last that can: the newest lines.
+    const sendable = this.#options.canSend() ? Math.floor(this.#allowanceNow()) * linesMax : 0
+    if (sendable > 0 && buffer.lines.length > sendable) {
+      const tooMany = buffer.lines.length - sendable
+      buffer.lines.splice(0, tooMany)
+      buffer.dropped += tooMany
+      this.#waiting -= tooMany
+    }
     this.#flush(buffer)
     this.#buffers.delete(key)
     this.#waiting -= buffer.lines.length
@@ -139,15 +148,16 @@ export class Reports {
     return Math.max(1, this.#perSecond)
   }
 
-  #spends(): boolean {
-    if (!this.#options.canSend()) return false
+  #allowanceNow(): number {
     const now = monotonic()
-    this.#allowance = Math.min(
-      this.#burst(),
-      this.#allowance + ((now - this.#countedAt) * this.#perSecond) / 1000,
-    )
+    const grown = this.#allowance + ((now - this.#countedAt) * this.#perSecond) / 1000
     this.#countedAt = now
-    if (this.#allowance < 1) return false
+    this.#allowance = Math.min(this.#burst(), grown)
+    return this.#allowance
+  }
+
+  #spends(): boolean {
+    if (!this.#options.canSend() || this.#allowanceNow() < 1) return false
     this.#allowance--
     return true
   }

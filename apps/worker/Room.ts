@@ -7,6 +7,7 @@ import { failed, type Outcome } from "../../core/domain/Outcome.ts"
 import type { Assignment, StopReason } from "../../core/ports/Executor.ts"
 import type { Running, Said } from "./Place.ts"
 import type { FromRoom, ToRoom } from "./RoomMessage.ts"
+import { notBegun } from "./stopped.ts"
 import { after } from "./Time.ts"
 
 /** How long it may take to load the config, in milliseconds. */
@@ -92,7 +93,7 @@ export class Room {
     if (this.#isReady) return this.#link.post({ kind: "stop", reason })
     // Its handler was not called yet.
     this.#task = null
-    task.done({ kind: "released" })
+    task.done(notBegun(reason, task.assignment.timeoutMillis))
   }
 
   #heard(message: FromRoom): void {

@@ -19,6 +19,7 @@ import {
   type WorkerState,
   workerWakeAt,
 } from "../../core/protocol/WorkerState.ts"
+import { notBegun } from "./stopped.ts"
 import { after, monotonic } from "./Time.ts"
 import type { WorkerEvent } from "./WorkerEvent.ts"
 
@@ -80,9 +81,8 @@ export class Session {
 
   /** Waits for no connection any more that is not there yet: there is nothing to tell. */
   leave(): void {
-    if (this.state.phase !== "connecting" && this.state.phase !== "greeting") return
+    if (this.state.phase !== "connecting") return
     this.#giveUp?.()
-    this.#connection?.terminate()
     this.step({ kind: "closed", connection: this.state.connection, code: closeOf.done })
   }
 
@@ -151,9 +151,9 @@ export class Session {
     const { run, token } = effect
     const waiting = this.#begins.findIndex((each) => each.run === run && each.token === token)
     if (waiting < 0) return this.#options.stop(run, token, effect.reason)
-    // Its handler was not called yet, so nothing has been done.
-    this.#begins.splice(waiting, 1)
-    this.step({ kind: "ended", run, token, outcome: { kind: "released" } })
+    const [assign] = this.#begins.splice(waiting, 1)
+    const outcome = notBegun(effect.reason, assign?.timeoutMillis ?? null)
+    this.step({ kind: "ended", run, token, outcome })
   }
 
   #connect(connection: number): void {

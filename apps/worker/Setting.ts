@@ -7,6 +7,7 @@ import { resolve } from "node:path"
 import * as Result from "effect/Result"
 import { InvalidInput } from "../../core/domain/Errors.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { engineDefaults } from "../../core/engine/EngineConfig.ts"
 import { Problem } from "../../core/protocol/Field.ts"
 import { slotsMax } from "../../core/protocol/Limits.ts"
 import { kinds } from "../../core/protocol/Message.ts"
@@ -24,7 +25,7 @@ export interface CommonOptions {
   /** Of the server, such as `ws://127.0.0.1:8080/v1/worker`; `wss://` beyond this machine. Never with a token in it. */
   readonly url: string
   /** The worker's token, which goes in the Authorization header; a server on this machine may ask for none. */
-  readonly token?: string
+  readonly token?: string | undefined
   /** Handlers at once, 1 to 1,000; default 10, or what the config says. */
   readonly concurrency?: number
   /** Runs to take beyond them, to begin them without a wait, 0 to 1,000; default 0. */
@@ -95,7 +96,8 @@ export interface WorkerSetting {
 export const checkOptions = async (options: WorkerOptions): Promise<WorkerSetting> => {
   const handlers = checkHandlers(options)
   const { project, offered, file } = await projectOf(options)
-  const slots = count("concurrency", options.concurrency ?? project.slots, 1)
+  // A config that says 0 is one whose server does nothing itself: that is what workers are for.
+  const slots = count("concurrency", options.concurrency ?? (project.slots || engineDefaults.slots), 1)
   const setting = {
     url: checkUrl(options.url),
     token: checkToken(options.token),

@@ -104,7 +104,7 @@ const run = (
     begin: (assign, waitedMillis) => attempts.begin(assign, waitedMillis),
     stop: (runId, token, reason) => attempts.stop(runId, token, reason),
     tell: (event) => {
-      if (event.kind === "connected") connected()
+      if (event.kind === "connected") connected(event.resumed)
       tell(event)
     },
     over: (closed) => {
@@ -135,13 +135,13 @@ const run = (
     canSend: () => session.isFlowing,
     onDropped: (lines) => tell({ kind: "dropped", lines }),
   })
-  const connected = (): void => {
+  const connected = (resumed: boolean): void => {
     giveUp()
     const { welcome } = session.state
     if (welcome === null) return
     // A server allows at least as many as the worker may have in hand.
     const most = Math.max(welcome.messagesPerSecondMax, who.slots + (who.prefetch ?? 0))
-    reports.allow(most, welcome.heartbeatMillis)
+    reports.allow(most, welcome.heartbeatMillis, !resumed)
   }
   live.say = (said) => {
     if (said.kind === "trouble") return tell(said)

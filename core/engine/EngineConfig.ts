@@ -18,7 +18,7 @@ export interface EngineConfig {
   readonly calendars?: ReadonlyArray<Calendar>
   /** Dialects that cron schedules may name, beside the house's own; absent: none. */
   readonly dialects?: CronDialects
-  /** How many runs at once. */
+  /** How many runs at once; 0, with `workers` only: none but the beginnings of flows. */
   readonly slots: number
   readonly leaseMillis: number
   /** How long to wait without a hint before looking at the store again. */

@@ -168,7 +168,7 @@ const atOnce: Case = {
   see: "rule 2",
   points: 1,
   run: async (stage) => {
-    const running = [stage.assign("kit.sleep", { millis: 500 }), stage.assign("kit.sleep", { millis: 500 })]
+    const running = [stage.assign("kit.sleep", { millis: 900 }), stage.assign("kit.sleep", { millis: 900 })]
     for (const each of running) await acked(stage, each, "started")
     must(
       running.every((each) => endsOf(stage, each).length === 0),
@@ -193,7 +193,7 @@ const overfull: Case = {
   points: 1,
   run: async (stage) => {
     const room = slots + (stage.hello.prefetch ?? 0)
-    const inHand = Array.from({ length: room }, () => stage.assign("kit.sleep", { millis: 400 }))
+    const inHand = Array.from({ length: room }, () => stage.assign("kit.sleep", { millis: 900 }))
     const beyond = stage.press("kit.echo", 1)
     const { reason } = await acked(stage, beyond, "refused")
     must(reason === "full", "the reason is full", reason)
@@ -224,7 +224,7 @@ const cancelWaiting: Case = {
   see: "cancel (server)",
   points: 1,
   run: async (stage) => {
-    const { running, waiting } = await occupied(stage, 700)
+    const { running, waiting } = await occupied(stage, 1_500)
     if (waiting !== null) {
       stage.step({ kind: "stop", ...waiting, reason: "cancelled" })
       await endedAs(stage, waiting, "released")

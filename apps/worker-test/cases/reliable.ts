@@ -1,23 +1,18 @@
 // Reliable: what is lost on the way comes again, and nothing is begun or counted twice.
-import { brisk, type Case, must, patience, type Scene, Unmet } from "../Case.ts"
+import { brisk, type Case, must, type Scene, Unmet } from "../Case.ts"
 import {
   acked,
   acksOf,
   endedAs,
   endsOf,
-  heard,
   helloAfter,
   linesOf,
+  named,
   outcomeOf,
   pause,
   succeededWith,
 } from "../look.ts"
-import type { Attempt } from "../Rows.ts"
-import type { Stage } from "../Stage.ts"
-import { occupied } from "./core.ts"
-
-const named = (stage: Stage, attempt: Attempt): string | undefined =>
-  stage.hello.inHand.find(({ run, token }) => run === attempt.run && token === attempt.token)?.state
+import { resume, waits, restart, graceOver, stale, deaf, lease, early } from "./resume.ts"
 
 const lostResult: Case = {
   id: "reliable.lostResult",
@@ -130,6 +125,38 @@ const lowerToken: Case = {
   },
 }
 
+const newerToken: Case = {
+  id: "reliable.newerToken",
+  expects:
+    "a newer token of a run that is in hand ends the older attempt, and is begun when the older handler has ended",
+  why: "two handlers of one run at once do its effects twice",
+  see: "rule 3",
+  points: 1,
+  run: async (stage) => {
+    const older = stage.assign("kit.deaf", { millis: 1_200 })
+    await acked(stage, older, "started")
+    const from = performance.now()
+    const newer = stage.assign(
+      "kit.log",
+      { lines: 1 },
+      { run: older.run, attempt: 2, token: older.token + 1 },
+    )
+    await endedAs(stage, newer, "succeeded")
+    const begun = acksOf(stage, newer).find(({ result }) => result === "started")
+    const after = Math.round((begun?.at ?? from) - from)
+    must(
+      after >= 900,
+      "it begins when the older handler, which takes 1,200 ms, has ended",
+      `after ${after} ms`,
+    )
+    must(
+      endsOf(stage, older).length === 0,
+      "of the older attempt nothing is reported",
+      endsOf(stage, older)[0],
+    )
+  },
+}
+
 const lostAssign: Case = {
   id: "reliable.lostAssign",
   expects:
@@ -148,221 +175,17 @@ const lostAssign: Case = {
   },
 }
 
-const resume: Case = {
-  id: "reliable.resume",
-  expects: "after a cut it names what runs, resumes its session, and the handler goes on",
-  why: "a short cut must not cost the work that was done",
-  see: "rule 5",
-  points: 2,
-  run: async (stage) => {
-    const attempt = stage.assign("kit.sleep", { millis: 1_500 })
-    await acked(stage, attempt, "started")
-    const before = stage.hello
-    const session = stage.state?.session
-    stage.cut()
-    const after = await helloAfter(stage, 1)
-    must(named(stage, attempt) === "running", `hello names ${attempt.run} as running`, after.inHand)
-    must(after.session === session, `session is ${session}`, after.session)
-    must(after.incarnation === before.incarnation, "incarnation is the same", after.incarnation)
-    must(after.connection > before.connection, "connection is counted upwards", after.connection)
-    await endedAs(stage, attempt, "succeeded")
-    must(endsOf(stage, attempt).length === 1, "one result", endsOf(stage, attempt).length)
-  },
-}
-
-const waits: Case = {
-  id: "reliable.offline",
-  expects:
-    "it begins nothing while it has no connection: what waits is named as waiting, and begun after the welcome",
-  why: "what begins unseen may begin elsewhere too",
-  see: "rule 10",
-  points: 2,
-  run: async (stage) => {
-    const { running, waiting } = await occupied(stage, 400)
-    stage.cut()
-    stage.takes = "refuse"
-    await pause(900)
-    stage.takes = "welcome"
-    await helloAfter(stage, 1)
-    for (const each of running)
-      must(named(stage, each) === "ended", `hello names ${each.run} as ended`, stage.hello.inHand)
-    if (waiting !== null) {
-      must(named(stage, waiting) === "waiting", `hello names ${waiting.run} as waiting`, stage.hello.inHand)
-      await endedAs(stage, waiting, "succeeded")
-    }
-  },
-}
-
-const restart: Case = {
-  id: "reliable.restart",
-  expects:
-    "after a close with 1012 handlers go on for restartMillis, and whichever server comes next takes them over",
-  why: "a deploy of the server must not stop the work of all its workers",
-  see: "rule 9",
-  points: 2,
-  run: async (stage) => {
-    const attempt = stage.assign("kit.sleep", { millis: 1_200 })
-    await acked(stage, attempt, "started")
-    stage.forget()
-    stage.shut(1012, "restart")
-    stage.takes = "refuse"
-    await pause(700)
-    stage.takes = "welcome"
-    await helloAfter(stage, 1)
-    const state = named(stage, attempt)
-    must(
-      state === "running" || state === "ended",
-      `hello names ${attempt.run}, which runs`,
-      stage.hello.inHand,
-    )
-    await endedAs(stage, attempt, "succeeded")
-  },
-}
-
-const graceOver: Case = {
-  id: "reliable.grace",
-  expects:
-    "a connection that is gone for graceMillis: handlers are told to stop, and what waits is forgotten",
-  why: "by then the runs are another's: whatever goes on is done twice",
-  see: "rule 9",
-  points: 2,
-  run: async (stage) => {
-    const { running, waiting } = await occupied(stage, 20_000)
-    stage.cut()
-    stage.takes = "refuse"
-    await pause(1_100)
-    stage.takes = "welcome"
-    await helloAfter(stage, 1, 3 * patience)
-    for (const each of running)
-      must(
-        named(stage, each) !== "running",
-        `the handler of ${each.run} was told to stop and ended`,
-        stage.hello.inHand,
-      )
-    if (waiting !== null)
-      must(
-        named(stage, waiting) === undefined,
-        `${waiting.run}, which waited, is forgotten`,
-        stage.hello.inHand,
-      )
-    // The verdict is stale, so nothing of them is told.
-    const told = (): unknown => running.find((each) => endsOf(stage, each).length > 0)
-    await stage.never("of what is stale nothing is reported", told, 400)
-    await succeededWith(stage, stage.assign("kit.echo", 1), 1)
-  },
-}
-
-const stale: Case = {
-  id: "reliable.stale",
-  expects: "the verdict stale drops an attempt: its handler is told to stop, and its end is not reported",
-  why: "the run is another worker's: its slot is needed, and its outcome is no longer wanted",
-  see: "rule 6",
-  points: 2,
-  run: async (stage) => {
-    const running = [
-      stage.assign("kit.sleep", { millis: 1_500 }),
-      stage.assign("kit.sleep", { millis: 20_000 }),
-    ]
-    for (const each of running) await acked(stage, each, "started")
-    for (const each of running) stage.rows.free(each)
-    stage.forget()
-    stage.cut()
-    await helloAfter(stage, 1)
-    await stage.until("the welcome", () => stage.state?.phase === "open")
-    // Both slots are free again only if both handlers were stopped.
-    const next = [stage.assign("kit.sleep", { millis: 100 }), stage.assign("kit.echo", 1)]
-    for (const each of next) await endedAs(stage, each, "succeeded")
-    await stage.never(
-      "of what is stale nothing is reported",
-      () => running.find((each) => endsOf(stage, each).length > 0),
-      1_200,
-    )
-  },
-}
-
-const deaf: Case = {
-  id: "reliable.deaf",
-  expects:
-    "a handler that goes on although its attempt is stale still takes its slot: heartbeats say one slot less",
-  why: "a server that counts on the slot sends runs that cannot begin",
-  see: "heartbeat (both)",
-  points: 1,
-  run: async (stage) => {
-    const attempt = stage.assign("kit.deaf", { millis: 1_800 })
-    await acked(stage, attempt, "started")
-    stage.rows.free(attempt)
-    stage.forget()
-    stage.cut()
-    await helloAfter(stage, 1)
-    const slotsOf = (): ReadonlyArray<number | undefined> =>
-      heard(stage, "heartbeat").map(({ message }) => message.slots)
-    await stage.until("a heartbeat with 1 slot, while it goes on", () => slotsOf().includes(1))
-    await stage.until("a heartbeat with 2 slots, after it", () => slotsOf().at(-1) === 2, 2 * patience)
-    must(
-      endsOf(stage, attempt).length === 0,
-      "of what is stale nothing is reported",
-      endsOf(stage, attempt)[0],
-    )
-  },
-}
-
-const lease: Case = {
-  id: "reliable.lease",
-  expects:
-    "when no heartbeat was answered for leaseMillis, its handlers are told to stop, whatever else arrives",
-  why: "a server that hears nothing gives its runs to others",
-  see: "rule 9",
-  points: 2,
-  run: async (stage) => {
-    const attempt = stage.assign("kit.sleep", { millis: 20_000 })
-    await acked(stage, attempt, "started")
-    stage.loses = (from, { type }) => from === "worker" && type === "heartbeat"
-    // Signs of life that prove nothing.
-    const signs = setInterval(() => stage.say('{"type":"ack","id":"x3","acks":[]}'), 100)
-    try {
-      const told = (): boolean => endsOf(stage, attempt).length > 0 || named(stage, attempt) === "ended"
-      await stage.until("its handler is told to stop and ends", told, 2 * patience)
-    } finally {
-      clearInterval(signs)
-    }
-  },
-}
-
-const early: Case = {
-  id: "reliable.welcome",
-  expects: "until the welcome it says nothing but hello",
-  why: "until then it does not know what holds, nor the server who speaks",
-  see: "rule 1",
-  points: 1,
-  run: async (stage) => {
-    const attempt = stage.assign("kit.sleep", { millis: 300 })
-    await acked(stage, attempt, "started")
-    stage.takes = "hold"
-    stage.cut()
-    await helloAfter(stage, 1)
-    const { connection } = stage.entries.findLast((entry) => entry.kind === "heard") ?? { connection: 0 }
-    const others = (): unknown =>
-      stage.entries.find(
-        (entry) =>
-          entry.kind === "heard" && entry.connection === connection && entry.message?.type !== "hello",
-      )
-    await stage.never("nothing but hello comes before the welcome", others, 900)
-    stage.release()
-    await endedAs(stage, attempt, "succeeded", patience)
-  },
-}
-
 export const reliable: ReadonlyArray<Scene> = [
   { cases: [again], slow: true },
   { cases: [graceOver], terms: brisk, slow: true },
-  { cases: [restart], terms: { ...brisk, graceMillis: 200 }, slow: true },
+  { cases: [restart], terms: { graceMillis: 200, restartMillis: 6_000 }, slow: true },
   { cases: [lease], terms: { ...brisk, lostMillis: 1_600, suspectMillis: 900 }, slow: true },
   { cases: [deaf], terms: { heartbeatMillis: 200 } },
   { cases: [stale] },
-  { cases: [waits] },
+  { cases: [waits], terms: { graceMillis: 20_000, lostMillis: 40_000 }, slow: true },
   { cases: [resume] },
   { cases: [early] },
-  { cases: [duplicate, lowerToken, lostAssign] },
+  { cases: [duplicate, lowerToken, newerToken, lostAssign] },
   { cases: [lostResult] },
   { cases: [lostAck] },
 ]

@@ -24,11 +24,23 @@ test("every entry of the manifest is a built file with its types", () => {
   }
 })
 
-test("there is no TypeScript source in it, which runtimes refuse inside node_modules", () => {
+test("it has what authors of workers in other languages read and copy", () => {
+  for (const file of [
+    "core/protocol/README.md",
+    "core/protocol/spec/asyncapi.json",
+    "core/protocol/transcripts/one-run.json",
+    "apps/worker-test/README.md",
+    "apps/examples/workers/python/worker.py",
+    "apps/examples/workers/deno/worker.ts",
+  ])
+    expect(existsSync(join(dist, file)), file).toBe(true)
+})
+
+test("there is no TypeScript source in it, which runtimes refuse inside node_modules, but one to copy", () => {
   const sources = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter(
     (file) => file.endsWith(".ts") && !file.endsWith(".d.ts"),
   )
-  expect(sources).toEqual([])
+  expect(sources).toEqual([join("apps/examples/workers/deno/worker.ts")])
 })
 
 test("the built command starts and knows its version", () => {

@@ -8,7 +8,8 @@ import { afterAll, afterEach, describe, expect, test } from "vitest"
 import { sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
 import { createToken, revokeToken } from "../../../apps/server/Credentials.ts"
 import { type RunningServer, serve, type ServerEvent, type ServerOptions } from "../../../apps/server/mod.ts"
-import { type Config, job } from "../../../apps/sdk/mod.ts"
+import { type Config, every, job } from "../../../apps/sdk/mod.ts"
+import { worker } from "../../../apps/worker/mod.ts"
 import { type RawOptions, rawWorker } from "./RawWorker.ts"
 import { type Answer, config, until } from "./project.ts"
 
@@ -78,6 +79,27 @@ describe("one port", () => {
     const { id } = await send(url, { job: "echo", input: { a: [1, "ü"] } })
     expect(await ended(url, id as string)).toMatchObject({ output: { a: [1, "ü"] }, attempt: 1 })
     worker.close()
+  })
+
+  test("a server without a slot leaves all to its workers: flows, what is delayed, what a schedule starts", async () => {
+    const ticks = job("ticks", { on: every("200ms"), run: () => process.pid })
+    const jobs = [...config.jobs, ticks]
+    const { url, workerUrl, engine } = await start({ jobs, worker: { concurrency: 0 } })
+    const hand = await worker({ url: workerUrl, jobs, name: "hand", guard: false }).start()
+    try {
+      const flow = await send(url, { job: "pair" })
+      const later = await send(url, { job: "double", input: { n: 21 }, delay: "300ms" })
+      expect(await ended(url, later["id"] as string)).toMatchObject({ output: 42 })
+      await ended(url, flow["id"] as string)
+      await until(
+        "a run of the schedule",
+        () => engine.runs({ job: "ticks", state: "succeeded" }),
+        (runs) => runs.length > 0,
+      )
+      expect(engine.load().slots).toBe(0)
+    } finally {
+      await hand.stop({ grace: 0 })
+    }
   })
 
   test("a body over the limit is refused, and the server goes on", async () => {

@@ -29,7 +29,7 @@ export type Fault =
   | "ignoresCancel"
   | "ignoresLater"
   | "ignoresTimeout"
-  | "largeOutputs"
+  | "retriesPayload"
   | "lateStart"
   | "logsEachLine"
   | "neverResends"
@@ -151,7 +151,7 @@ class Worker {
     const now = performance.now()
     if (event.kind === "closed") {
       if (this.#fault === "reconnectsAtOnce") state.connectAt = now
-      if (this.#fault === "noJitter") state.connectAt = now + 450 * 2 ** this.#fixed++
+      if (this.#fault === "noJitter" && event.code === 1006) state.connectAt = now + 450 * 2 ** this.#fixed++
       if (this.#fault === "forgetsEnded")
         for (const [key, entry] of state.hand) if (entry.state === "ended") state.hand.delete(key)
       if (this.#fault === "beginsOffline")
@@ -219,20 +219,28 @@ class Worker {
         this.#state.begun.delete(message.run)
       }
       this.#assigned.add(key)
+      this.#jobs.set(message.run, message.job)
     }
     if (this.#fault === "doesNotDrain" && message.type === "drain") return
     if (this.#fault === "answersErrors" && message.type === "error")
       this.#write({ type: "error", id: `e${performance.now()}`, code: "error", message: "an error came" })
     if (this.#fault === "staleGoesOn" && message.type === "welcome")
-      message = { ...message, inHand: message.inHand.map((each) => ({ ...each, verdict: "keep" as const })) }
+      message = {
+        ...message,
+        inHand: message.inHand.map((each) => ({
+          ...each,
+          verdict: each.verdict === "stale" ? "keep" : each.verdict,
+        })),
+      }
     this.#step({ kind: "message", connection, message })
   }
 
   #send(given: Message): void {
     let message = given
     if (message.type === "heartbeat" && this.#fault === "noBeats") return
-    if (message.type === "hello" && this.#fault === "tokenInAddress") message = { ...message, slots: 2 }
     if (message.type === "log" && this.#fault === "repeatsIds") message = { ...message, id: "log" }
+    if (this.#fault === "retriesPayload" && message.type === "failure" && message.error.kind === "payload")
+      message = { ...message, retryable: true }
     if (message.type === "result" || message.type === "failure") {
       const key = keyOf(message)
       if (this.#fault === "neverResends" && this.#state.connection === 1 && this.#sent.has(key)) return
@@ -263,7 +271,6 @@ class Worker {
 
   async #begin(assign: Assign): Promise<void> {
     const key = keyOf(assign)
-    this.#jobs.set(assign.run, assign.job)
     let told: StopReason | null = null
     let timer: ReturnType<typeof setTimeout> | undefined
     const stopped = new Promise<never>((_, reject) => {
@@ -296,7 +303,6 @@ class Worker {
   }
 
   #encode(value: unknown): Outcome {
-    if (this.#fault === "largeOutputs") return { kind: "succeeded", output: JSON.stringify(value ?? null) }
     const encoded = encodePayload("output", value)
     return Result.isSuccess(encoded)
       ? { kind: "succeeded", output: encoded.success }
@@ -305,7 +311,7 @@ class Worker {
 
   async #run(assign: Assign, stopped: Promise<never>): Promise<unknown> {
     const { job, run, attempt, token } = assign
-    const input = (assign.input === null ? null : JSON.parse(assign.input)) as any
+    const input = assign.input === null ? null : JSON.parse(assign.input)
     const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
     switch (job) {
       case "kit.echo":

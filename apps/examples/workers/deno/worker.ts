@@ -1,8 +1,6 @@
 // An Uhrwerk worker in one file for Deno, without dependencies. Copy it, put your own handlers where those of the kit
 // are, and start it: UHRWERK_URL=ws://127.0.0.1:8080/v1/worker UHRWERK_TOKEN=... deno run --allow-net --allow-env worker.ts
 // It keeps the ten rules of core/protocol/README.md, which are named where they are kept.
-
-// With other names for what is used of Deno, it runs wherever there is a WebSocket.
 declare const Deno: any
 type Fields = Record<string, any>
 /** What a handler gets beside its input. `key.run` is the idempotency key of what it does. */
@@ -33,15 +31,14 @@ job("kit.log", (input, { log, progress }) => {
   progress(50, "half")
 })
 job("kit.repeat", ({ text, times }) => text.repeat(times))
-
 // ---- The protocol.
 const env = (name: string, usual: string): string => Deno.env.get(name) ?? usual
 const url = env("UHRWERK_URL", "ws://127.0.0.1:8080/v1/worker")
 const [slots, prefetch] = [Number(env("UHRWERK_SLOTS", "4")), Number(env("UHRWERK_PREFETCH", "0"))]
 const drainMillis = Number(env("UHRWERK_DRAIN_MILLIS", "30000"))
 const incarnation = crypto.randomUUID()
-const [never, later, soon] = [
-  [1000, 4401, 4403, 4406, 4409],
+const never = [1000, 4401, 4403, 4406, 4409]
+const [later, soon] = [
   [1003, 1007, 1008, 1009, 1013],
   [4408, 4410, 4500],
 ]
@@ -51,7 +48,10 @@ const must: Readonly<Record<string, string>> = {
   welcome: "session:string heartbeatMillis:number suspectMillis:number leaseMillis:number inHand:object",
   assign: "run:string attempt:number token:number job:string",
   cancel: "run:string attempt:number token:number reason:string",
-  ...{ ack: "acks:object", heartbeat: "at:number", drain: "graceMillis:number", error: "code:string" },
+  ack: "acks:object",
+  heartbeat: "at:number",
+  drain: "graceMillis:number",
+  error: "code:string",
 }
 /** An attempt, until its end is acknowledged (rule 5). */
 const attemptOf = (assign: Fields) => ({
@@ -59,21 +59,22 @@ const attemptOf = (assign: Fields) => ({
   assign,
   stop: new AbortController(),
   state: "waiting" as "waiting" | "running" | "ended",
-  ...{ ended: {} as Fields, againAt: 0, againMillis: 0 },
-  ...{ lines: [] as Array<Fields>, dropped: 0, latest: null as Fields | null },
+  ended: {} as Fields,
+  againAt: 0,
+  againMillis: 0,
+  lines: [] as Array<Fields>,
+  dropped: 0,
+  latest: null as Fields | null,
 })
 type Attempt = ReturnType<typeof attemptOf>
 const hand = new Map<string, Attempt>()
-/** Handlers that run for nobody, and still take a slot. */
-const strays = new Set<string>()
-/** The newest token that was begun, by run (rule 3). */
-const begun = new Map<string, number>()
+const strays = new Set<string>() // Handlers that run for nobody, and still take a slot.
+const begun = new Map<string, number>() // The newest token that was begun, by run (rule 3).
 let socket: WebSocket | null = null
 let welcome: Fields = {}
 let [connection, tries, ids, drainEnd] = [0, 0, 0, Infinity]
 let [connectAt, openedAt, heardAt, cutAt, cutMillis, provenAt, beatAt, logAt] = [0, 0, 0, 0, 0, 0, 0, 0]
-// `letGo`: its runs may be another's by now.
-let [isOpen, leaving, saidBye, letGo] = [false, false, false, true]
+let [isOpen, leaving, saidBye, letGo] = [false, false, false, true] // Let go: its runs may be another's.
 let beaten: { readonly id: string | null; readonly at: number } = { id: null, at: 0 }
 const now = (): number => performance.now()
 const idOf = ({ run, token }: Fields): string => `${run} ${token}`
@@ -88,8 +89,8 @@ const send = (type: string, fields: Fields): string | null => {
   if (socket?.readyState === WebSocket.OPEN) socket.send(frame)
   return id
 }
-const ack = ({ run, attempt, token }: Fields, result: string, reason?: string): void =>
-  void send("ack", { acks: [{ run, attempt, token, result, reason }] })
+const ack = ({ run, attempt, token }: Fields, result: string, reason?: string) =>
+  send("ack", { acks: [{ run, attempt, token, result, reason }] })
 
 const connect = (): void => {
   const mine = (socket = new WebSocket(url, "uhrwerk.worker.v1"))
@@ -97,7 +98,6 @@ const connect = (): void => {
   connection++
   mine.onopen = () => {
     if (socket !== mine) return
-    openedAt = now()
     const worker = env("UHRWERK_WORKER", "deno")
     const who = { worker, token: env("UHRWERK_TOKEN", ""), incarnation, connection, slots, prefetch }
     const about = { runtime: `deno ${Deno.version.deno}`, version: "1.0.0", capabilities: ["resume"] }
@@ -183,8 +183,7 @@ const hears: Readonly<Record<string, (message: Fields) => unknown>> = {
   ack: ({ acks }) => {
     for (const each of acks) if (["settled", "stale"].includes(each.result)) drop(hand.get(idOf(each)))
   },
-  // Only an answer proves that the server still counts on us.
-  heartbeat: ({ of }) => of === beaten.id && (provenAt = beaten.at),
+  heartbeat: ({ of }) => of === beaten.id && (provenAt = beaten.at), // Only an answer proves something.
   cancel: (cancel) => {
     const attempt = hand.get(idOf(cancel))
     if (attempt === undefined) ack(cancel, "refused", "over")
@@ -194,15 +193,15 @@ const hears: Readonly<Record<string, (message: Fields) => unknown>> = {
   drain: ({ graceMillis }) => leaving || startDrain(graceMillis),
   error: ({ code, message }) => console.error(`The server says ${code}: ${message}`),
 }
-
 /** Begins what waits, while there are slots and a connection (rule 10). */
 const beginNext = (): void => {
   if (!isOpen || drainEnd < Infinity || letGo) return
-  for (const attempt of all("waiting").slice(0, Math.max(0, slots - running()))) {
+  const ready = all("waiting").filter(({ key }) => ![...strays].some((id) => id.startsWith(`${key.run} `)))
+  for (const attempt of ready.slice(0, Math.max(0, slots - running()))) {
     attempt.state = "running"
     begun.delete(attempt.key.run)
     begun.set(attempt.key.run, attempt.key.token)
-    if (begun.size > 4_000) begun.delete(begun.keys().next().value!)
+    if (begun.size > 9_999) begun.delete(begun.keys().next().value!)
     ack(attempt.key, "started") // Before the handler is called (rule 2).
     void call(attempt)
   }
@@ -264,16 +263,17 @@ const drop = (attempt: Attempt | undefined): void => {
 /** Sends what the handler wrote, a hundred lines at a time. */
 const flush = (attempt: Attempt): void => {
   const { key, lines, latest } = attempt
-  while (lines.length > 0 && isOpen) {
+  if (!isOpen) return
+  while (lines.length > 0) {
     send("log", { ...key, lines: lines.splice(0, 100), dropped: attempt.dropped })
     attempt.dropped = 0
   }
-  if (latest !== null && isOpen) send("progress", { ...key, ...latest })
+  if (latest !== null) send("progress", { ...key, ...latest })
   attempt.latest = null
 }
 const startDrain = (graceMillis: number): void => {
   drainEnd = now() + graceMillis
-  all("waiting").forEach((attempt) => finish(attempt, released))
+  for (const attempt of all("waiting")) finish(attempt, released)
 }
 const sayBye = (): void => {
   if (drainEnd === Infinity || hand.size > 0 || saidBye) return

@@ -296,7 +296,8 @@ class Worker:
     def begin_next(self):
         if self.phase != "open" or self.drain_end < float("inf") or self.let_go:  # Rule 10.
             return
-        waiting = [each for each in self.hand.values() if each.state == "waiting"]
+        busy = {run for run, _ in self.strays}  # An older attempt of the run that goes on, deaf.
+        waiting = [each for each in self.hand.values() if each.state == "waiting" and each.run not in busy]
         for attempt in waiting[:max(0, self.slots - self.running())]:
             attempt.state, self.begun[attempt.run] = "running", attempt.token
             self.begun.move_to_end(attempt.run)

@@ -1,0 +1,66 @@
+// The example workers keep every promise of the protocol: each has full marks, in a process of its own as people start
+// it. Which runtimes there are is looked up; what is not there is skipped.
+import { execFileSync, spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { afterAll, expect, test } from "vitest"
+import { type Launch, launchCommand, testWorker } from "../../../apps/worker-test/mod.ts"
+
+const root = new URL("../../../", import.meta.url)
+const at = (path: string): string => fileURLToPath(new URL(path, root))
+const answers = (program: string, ...args: ReadonlyArray<string>): boolean =>
+  spawnSync(program, [...args], { stdio: "ignore" }).status === 0
+const bin = (name: string): string => at(`node_modules/.bin/${name}`)
+const typescript = "apps/examples/workers/typescript/worker.ts"
+
+const workers: ReadonlyArray<{
+  readonly name: string
+  /** Why it cannot be started here; null: it can. */
+  readonly missing: string | null
+  readonly command: ReadonlyArray<string>
+}> = [
+  {
+    name: "python",
+    missing: answers("python3", "--version") ? null : "there is no python3",
+    command: ["python3", at("apps/examples/workers/python/worker.py")],
+  },
+  {
+    name: "deno",
+    missing: null,
+    command: [bin("deno"), "run", "--allow-net", "--allow-env", at("apps/examples/workers/deno/worker.ts")],
+  },
+  // The package's own worker, on all three.
+  ...[
+    { runtime: "Node", start: [bin("node")] },
+    { runtime: "Bun", start: [bin("bun")] },
+    { runtime: "Deno", start: [bin("deno"), "run", "-A"] },
+  ].map(({ runtime, start }) => ({
+    name: `typescript on ${runtime}`,
+    missing: existsSync(at(typescript)) ? null : `there is no ${typescript} yet`,
+    command: [...start, at(typescript)],
+  })),
+]
+
+const pids: Array<number> = []
+const noted =
+  (launch: Launch): Launch =>
+  (env) => {
+    const started = launch(env)
+    if (started.pid !== null) pids.push(started.pid)
+    return started
+  }
+
+test.for(workers)("$name has full marks", { timeout: 120_000 }, async ({ missing, command }, { skip }) => {
+  skip(missing !== null, missing ?? "")
+  const report = await testWorker({ launch: noted(launchCommand(command)) })
+  const lost = report.cases.filter(({ ok }) => !ok).map(({ id, lost }) => ({ id, ...lost }))
+  expect(lost).toEqual([])
+  expect(report.points).toBe(report.pointsMax)
+  expect(report.pointsMax).toBeGreaterThan(80)
+})
+
+afterAll(() => {
+  // No process outlives the kit.
+  const alive = execFileSync("ps", ["-eo", "pid="]).toString().split("\n").map(Number)
+  expect(pids.filter((pid) => alive.includes(pid))).toEqual([])
+})
