@@ -12,9 +12,12 @@ export interface Used {
   readonly heapMib: number
 }
 
+/** What is asked of a process: one of its handlers by name, and what that needs. */
+export type Question = Readonly<Record<string, unknown>> & { readonly do: string }
+
 /** A process that does what it is asked. */
 export interface Child {
-  readonly ask: <Answer>(question: Readonly<Record<string, unknown>>) => Promise<Answer>
+  readonly ask: <Answer>(question: Question) => Promise<Answer>
   readonly used: () => Promise<Used>
   readonly end: () => Promise<void>
 }
@@ -31,16 +34,12 @@ export const startChild = (
   // Its garbage is collected before its memory is looked at.
   const child = spawn(node, ["--expose-gc", path, ...args], { stdio: ["pipe", "pipe", "inherit"] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  const ask = async <Answer>(question: Readonly<Record<string, unknown>>): Promise<Answer> => {
+  const ask = async <Answer>(question: Question): Promise<Answer> => {
     child.stdin.write(`${JSON.stringify(question)}\n`)
-    const { value, done } = await within(
-      limitMillis,
-      `An answer of ${file} to ${question["do"]}`,
-      lines.next(),
-    )
+    const { value, done } = await within(limitMillis, `An answer of ${file} to ${question.do}`, lines.next())
     if (done === true) throw new Error(`${file} has ended`)
     const answer = JSON.parse(value) as { readonly error?: string }
-    if (answer.error !== undefined) throw new Error(`${file}, ${question["do"]}: ${answer.error}`)
+    if (answer.error !== undefined) throw new Error(`${file}, ${question.do}: ${answer.error}`)
     return answer as Answer
   }
   return { ask, used: () => ask<Used>({ do: "used" }), end: () => endOf(child) }
@@ -59,7 +58,7 @@ const endOf = async (child: ChildProcess): Promise<void> => {
 
 /** The other side: answers each question with what the handler of its `do` says. */
 export const answerAll = async (
-  handlers: Readonly<Record<string, (question: any) => Promise<unknown> | unknown>>,
+  handlers: Readonly<Record<string, (question: any) => unknown>>,
 ): Promise<void> => {
   const all = { ...handlers, used }
   for await (const line of createInterface({ input: process.stdin })) {

@@ -77,7 +77,7 @@ const sharesOf = ({ effects, lives }: Story): Readonly<Record<string, number>> =
     const name = `${worker} (${runtimes.get(worker) ?? "unknown"})`
     if (kind === "start") shares.set(name, (shares.get(name) ?? 0) + 1)
   }
-  return Object.fromEntries([...shares].toSorted())
+  return Object.fromEntries([...shares].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 const idsIn = (violations: ReadonlyArray<string>): ReadonlyArray<string> => {

@@ -1,7 +1,7 @@
 // Scenarios that need real processes: workers that are killed, told to stop, cut off, or that take themselves down, and a
 // server that is started again under their hands.
 import { expect, test } from "vitest"
-import { type Child, eventually, pause } from "../children.ts"
+import { type Child, eventually } from "../children.ts"
 import { filesOf, readLines } from "../evidence.ts"
 import type { WorkerLine } from "./evidence.ts"
 import { poisonName } from "./project.ts"
@@ -35,11 +35,11 @@ test("SC-S14 a worker that starts again under its name runs again what the old p
 
 test("SC-S16 a job that takes its worker down is dead after its attempts, with a reason, and the others go on", () =>
   Stage.with(async (stage) => {
-    let isOver = false
+    const isOver = new AbortController()
     const deaths: Array<number | NodeJS.Signals> = []
     // As a supervisor does: what ends is started again.
     const supervise = async (name: string, lives: Array<Child>): Promise<void> => {
-      while (!isOver) {
+      while (!isOver.signal.aborted) {
         const life = stage.worker(name, 3)
         lives.push(life)
         deaths.push(await life.ended(120_000))
@@ -56,7 +56,7 @@ test("SC-S16 a job that takes its worker down is dead after its attempts, with a
     expect(run).toMatchObject({ state: "dead", attempt: 3, error: { kind: "lost" } })
     expect(run.error?.message).not.toBe("")
     expect(deaths.filter((end) => end === 9)).toHaveLength(3)
-    isOver = true
+    isOver.abort()
     // Those that still run: the dead do not mind.
     for (const life of lives) life.signal("SIGTERM")
     await Promise.all(supervisors)
