@@ -52,9 +52,9 @@ class Refused extends Error {}
 
 const modes: ReadonlyArray<Mode> = ["broken", "refused", "flaky", "flaky"]
 
-const busyRuns = 12
+const busyRuns = 6
 // At any time a few are under way that last longer than most faults take to show.
-const longPercent = 6
+const longPercent = 4
 
 /** Sends so many runs over so many seconds, and goes on at this rate until `isOver`; answers when all are acknowledged. */
 export const sendMany = async (options: {
@@ -71,7 +71,7 @@ export const sendMany = async (options: {
     const draw = choice.int(0, 99)
     const mode = modes[draw] ?? (draw < 70 ? "slow" : "ok")
     const millis = choice.percent(longPercent)
-      ? choice.int(5000, 15_000)
+      ? choice.int(5000, 12_000)
       : choice.int(100, Math.max(101, Math.round(2 * meanMillis)))
     await send(mode, millis, choice.percent(10) ? choice.int(0, 3000) : undefined)
   }

@@ -18,6 +18,10 @@ def note(kind, of, **more):
     os.write(effects, (json.dumps(line) + "\n").encode())
 
 
+class NonRetryable(worker.Failure):
+    pass
+
+
 @worker.job("work")
 def work(input, attempt):
     note("start", attempt, attempt=attempt.attempt, dueAt=attempt.assign["dueAt"])
@@ -27,7 +31,7 @@ def work(input, attempt):
         if mode == "broken":
             raise RuntimeError(f"Broken for ever {said}")
         if mode == "refused":
-            raise worker.Failure(f"Refused for good {said}", retryable=False)
+            raise NonRetryable(f"Refused for good {said}", retryable=False)
         if mode == "flaky" and attempt.attempt == 1:
             raise TypeError(f"Not at the first attempt {said}")
         if mode == "slow":
