@@ -34,7 +34,7 @@ const run = async (name: string, containing: string): Promise<string> => {
 }
 
 test("there are the examples that are run here, and no other", () => {
-  expect(blocks).toHaveLength(15)
+  expect(blocks).toHaveLength(16)
 })
 
 test("the commands that it shows are commands", async () => {

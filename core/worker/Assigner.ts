@@ -55,7 +55,7 @@ export interface Assigner {
   /** Forgets what waits here: it is not the node's any more. */
   readonly forget: () => void
   readonly isParked: (run: Run) => boolean
-  /** Waits until no claim is under way. */
+  /** Waits until no claim is under way, and of one that failed the store has said what it gave; that goes back. */
   readonly idle: Effect.Effect<void>
 }
 
@@ -89,8 +89,8 @@ export const makeAssigner = (
     const allQueues = [...new Set([...book.jobs.values()].map(({ queue }) => queue))]
     let groups: ReadonlyArray<Group> | undefined
     let closed = false
-    // A claim that failed may have been done: then the store knows runs of ours that we do not.
-    let sure = true
+    // Closed when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
+    const sure = Latch.makeUnsafe(true)
 
     const mayRun = (seat: Seat, job: Job): boolean => {
       if (!canRun(seat.state, job.name)) return false
@@ -196,6 +196,12 @@ export const makeAssigner = (
       )
     })
 
+    /** A part whose worker is gone, and nobody else here may have it: some other node's workers may. */
+    const giveBack = (run: Run): void => {
+      parked.delete(run.id)
+      options.settle(run, { kind: "released" })
+    }
+
     const claimFor = Effect.fnUntraced(function* (group: Group) {
       if (parked.size > 0) yield* unpark(group)
       const limit = Math.min(roomIn(group), claimMax)
@@ -220,12 +226,13 @@ export const makeAssigner = (
       return runs.length === limit
     })
     const round = Effect.gen(function* () {
-      if ((closed && sure) || !options.holdsLease()) return false
-      if (!sure) {
+      if ((closed && sure.isOpen()) || !options.holdsLease()) return false
+      if (!sure.isOpen()) {
         for (const run of yield* options.unknownHeld) options.settle(run, { kind: "released" })
-        sure = true
+        sure.openUnsafe()
       }
       groups ??= join()
+      for (const { run } of parked.values()) if (!mayTake(groups, run)) giveBack(run)
       let more = false
       for (const group of groups) more = (yield* claimFor(group)) || more
       return more
@@ -233,7 +240,7 @@ export const makeAssigner = (
     const once = Effect.ensuring(
       Effect.andThen(
         Effect.sync(() => idle.closeUnsafe()),
-        Effect.tapError(round, () => Effect.sync(() => (sure = false))),
+        Effect.tapError(round, () => Effect.sync(() => sure.closeUnsafe())),
       ),
       Effect.sync(() => idle.openUnsafe()),
     )
@@ -259,18 +266,23 @@ export const makeAssigner = (
       },
       close: () => {
         closed = true
-        for (const { run } of parked.values()) options.settle(run, { kind: "released" })
-        parked.clear()
+        for (const { run } of parked.values()) giveBack(run)
         wanted.openUnsafe()
       },
       drop: (runIds) => {
         for (const id of runIds) parked.delete(id)
       },
-      forget: () => parked.clear(),
+      forget: () => {
+        parked.clear()
+        sure.openUnsafe()
+      },
       isParked: ({ id, token }) => parked.get(id)?.run.token === token,
-      idle: idle.await,
+      idle: Effect.andThen(idle.await, sure.await),
     }
   })
+
+const mayTake = (groups: ReadonlyArray<Group>, { job, queue }: Run): boolean =>
+  groups.some(({ jobs, queues }) => jobs.includes(job) && queues.includes(queue))
 
 const assignOf = (
   run: Run,

@@ -120,6 +120,8 @@ const both = async (
 }
 const kinds = (events: ReadonlyArray<WorkerEvent>): ReadonlyArray<string> => events.map(({ kind }) => kind)
 const outcomesOf = (server: ScriptedServer) => server.effects.filter((effect) => effect.kind === "outcome")
+const begun = (each: Awaited<ReturnType<typeof start>>, count = 1): Promise<void> =>
+  until("the start", () => each.events.filter(({ kind }) => kind === "started").length >= count)
 const settled = (each: Awaited<ReturnType<typeof start>>, count = 1): Promise<void> =>
   until("the end", () => each.events.filter(({ kind }) => kind === "acknowledged").length >= count)
 
@@ -298,7 +300,7 @@ describe("a handler that is told to stop", () => {
   test("for a cancel: it ends, and reports how", async () => {
     const { server, each } = await both()
     server.assign({ run: "r1", job: "obeying" })
-    await until("the start", () => each.state().running === 1)
+    await begun(each)
     server.stop("r1", "cancelled")
     await settled(each)
     expect(server.all("failure")[0]).toMatchObject({ error: { kind: "cancelled" } })
@@ -310,7 +312,7 @@ describe("a handler that is told to stop", () => {
   test("for a cancel, and does not: the attempt is reported without it", async () => {
     const { server, each } = await both({}, { stopGrace: 100 })
     server.assign({ run: "r1", job: "deaf" })
-    await until("the start", () => each.state().running === 1)
+    await begun(each)
     server.stop("r1", "cancelled")
     await settled(each)
     expect(server.all("failure")[0]).toMatchObject({
@@ -388,7 +390,7 @@ describe("what is lost", () => {
     const each = await start(server)
     await until("a session", () => each.state().phase === "connected")
     server.assign({ run: "r1", job: "obeying" })
-    await until("the start", () => each.state().running === 1)
+    await begun(each)
     server.cut()
     await server.close()
     await until("the signal", () => kinds(each.events).includes("stopping"), 5_000)
@@ -465,7 +467,7 @@ describe("an end", () => {
     const { server, each } = await both()
     server.assign({ run: "r1", job: "obeying" })
     server.assign({ run: "r2", job: "deaf" })
-    await until("both", () => each.state().running === 2)
+    await begun(each, 2)
     expect(await each.stop({ grace: 100 })).toMatchObject({ why: "drained", unacknowledged: 0 })
     expect(server.all("result").map(({ run, outcome }) => [run, outcome.kind])).toEqual([
       ["r1", "released"],
@@ -476,7 +478,7 @@ describe("an end", () => {
   test("by a second stop, which shortens the first", async () => {
     const { server, each } = await both()
     server.assign({ run: "r1", job: "deaf" })
-    await until("the start", () => each.state().running === 1)
+    await begun(each)
     void each.stop({ grace: "1h" })
     expect(await each.stop({ grace: 0 })).toMatchObject({ why: "drained" })
     expect(server.all("result")[0]?.outcome.kind).toBe("released")
@@ -553,7 +555,7 @@ describe("wrong options", () => {
         url: "ws://127.0.0.1:9/v1/worker",
         jobs: [echo],
         ...options,
-      } as never).start()
+      }).start()
       await started.stop({ grace: 0 })
       return "taken"
     } catch (error) {
