@@ -281,7 +281,7 @@ const measureLatency = (options: Options, store: StoreName): Promise<ReadonlyArr
 
 // Below what a server takes of new sessions in a second.
 const hellosPerSecond = 150
-const restMillis = 6_000
+const restMillisMax = 6_000
 
 const measureIdle = (options: Options): Promise<Idle> =>
   withChildren(["memory", options.folder], async (server, load, url) => {
@@ -291,6 +291,7 @@ const measureIdle = (options: Options): Promise<Idle> =>
     // What the first workers make the server load is not what one more of them takes.
     await load.ask({ do: "connect", url, side: "bare", count: 10, slots: 10, perSecond: hellosPerSecond })
     await load.ask({ do: "disconnect" })
+    const restMillis = Math.min(restMillisMax, options["idle-span"])
     await sleep(restMillis)
     const [alone0] = await cpuOf(server, load)
     await sleep(options["idle-span"] / 3)
