@@ -50,7 +50,8 @@ export const generalRuns = (run: RunGeneral): General => ({
   },
   claim: (wish) => {
     checkLimit(wish.limit, batchMax)
-    return run((work, tables) => claim(work, tables, wish), repeatable)
+    // A worker lives on when the power fails here: the token that it was sent must not be given again.
+    return run((work, tables) => claim(work, tables, wish), { repeatable: wish.acknowledged })
   },
   started: (held) => {
     checkBatch("runs", held)

@@ -1,5 +1,6 @@
 // `uhrwerk dev`: an engine with its worker in this process, over the config's store, printing what happens.
 // The first Ctrl-C drains, a second one stops at once; nothing is lost either way.
+import type { Job } from "../../core/domain/Job.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
@@ -53,7 +54,7 @@ export const work = async (
       .map(({ trigger }) => triggerText(trigger))
     const steps = project.flows.get(name)?.steps.length
     const size = steps === undefined ? "" : `, a flow of ${steps} ${steps === 1 ? "step" : "steps"}`
-    say(`  ${name}: ${starts.join("; ") || "when sent"}${size}`)
+    say(`  ${name}: ${starts.join("; ") || "when sent"}${size}${whereOf(project.book.jobs.get(name))}`)
   }
   const tell = printer(project)
   let isOutdated = false
@@ -73,6 +74,13 @@ export const work = async (
   say("Stopped. Nothing was lost: what was not finished goes on at the next start.")
   stop.done()
   return isOutdated ? exitCodes.conflict : exitCodes.ok
+}
+
+/** Where the runs of a job go that is left to workers. */
+const whereOf = (job: Job | undefined): string => {
+  const { where = null, broadcast = false } = job?.placement ?? {}
+  if (job?.placement === undefined) return ""
+  return `, on ${broadcast ? "all workers" : "workers"}${where === null ? "" : ` with ${plain(where, 512)}`}`
 }
 
 /** A line for people. */

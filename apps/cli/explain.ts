@@ -28,10 +28,7 @@ export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Pr
   ])
   const total = (wanted: string): number =>
     counts.reduce((sum, { state, count }) => (state === wanted ? sum + count : sum), 0)
-  // Checked when it is loaded to run; here one that is wrong is nothing that is known. An engine without slots of its own
-  // leaves all to workers.
-  const placed = config === undefined ? undefined : placementIn(config, run.job)
-  const placement = placed ?? (config?.worker?.concurrency === 0 ? null : undefined)
+  const placement = config === undefined ? undefined : placementIn(config, run.job)
   return explain(
     {
       run,

@@ -6,8 +6,10 @@ import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan } from "../../core/domain/TimeSpan.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { checkConfig, type Config } from "../sdk/config.ts"
+import { isFlow } from "../sdk/flow.ts"
 import { job as define } from "../sdk/job.ts"
 import { testEngine } from "../sdk/testing.ts"
+import { isOnWorkers } from "../sdk/work.ts"
 import { type CronPreview, cronPreview } from "./cronPreview.ts"
 import { UsageError } from "./errors.ts"
 import { dateOf, paint, plain, printRows, utcOf } from "./format.ts"
@@ -77,14 +79,11 @@ export const fastForward: Command = {
           : "No handler is run: each run ends at once, so overlaps and failures do not show."
       }`,
     )
-    const engine = await testEngine(
-      runHandlers ? { ...config, storage: "memory:" } : withoutHandlers(config),
-      {
-        startAt: from,
-        keepEvents: false,
-        onEvent: tell.hear,
-      },
-    )
+    const engine = await testEngine(withoutHandlers(config, runHandlers), {
+      startAt: from,
+      keepEvents: false,
+      onEvent: tell.hear,
+    })
     let gone = 0
     while (gone < span && tell.starts() < startsMax) {
       const step = Math.min(stepMillis, span - gone)
@@ -109,11 +108,15 @@ export const fastForward: Command = {
 const withSlots = (config: Config): Config =>
   config.worker?.concurrency === 0 ? { ...config, worker: {} } : config
 
-/** The same jobs, whose runs end as soon as they start. */
-const withoutHandlers = (config: Config): Config => ({
+/** The same jobs, whose runs end as soon as they start; with `runHandlers` only those of jobs that are left to workers. */
+const withoutHandlers = (config: Config, runHandlers: boolean): Config => ({
   ...config,
   storage: "memory:",
-  jobs: config.jobs.map(({ name, options }) => define<any, any>(name, { ...options, run: () => {} })),
+  jobs: config.jobs.map((member) => {
+    const { name, options } = member
+    if (runHandlers && (isFlow(member) || !isOnWorkers(member.options.run))) return member
+    return define<any, any>(name, { ...options, run: () => {} })
+  }),
 })
 
 /** Hears the engine, keeps the totals, and tells of each start. */

@@ -53,11 +53,17 @@ export const checkPlaced = (
     return { placement }
   })
 
-/** The placement of a job of this config, which need not be checked; `undefined`: it is not left to workers. */
-export const placementIn = ({ jobs }: Config, name: string): CompiledPlacement | undefined => {
-  const run = jobs.map((member) => runOf(member, name)).find(isOnWorkers)
-  const placed = Result.flatMap(checkPlaced(`job "${name}"`, run), ({ placement }) =>
-    placement === undefined ? Result.succeed(undefined) : compilePlacement(`job "${name}"`, placement),
+/**
+ * Where the runs of this name go, by a config that need not be checked: as its placement says; to any worker (`null`), as
+ * the engine has no slots of its own; `undefined`: to the engine, which also says itself which steps a flow has, or it is
+ * not known.
+ */
+export const placementIn = ({ jobs, worker }: Config, name: string): CompiledPlacement | null | undefined => {
+  const run = jobs.map((member) => runOf(member, name)).find((found) => found !== undefined)
+  if (!isOnWorkers(run)) return run !== undefined && worker?.concurrency === 0 ? null : undefined
+  const field = `job "${name}"`
+  const placed = Result.flatMap(checkPlaced(field, run), ({ placement }) =>
+    placement === undefined ? Result.succeed(undefined) : compilePlacement(field, placement),
   )
   return Result.getOrUndefined(placed)
 }

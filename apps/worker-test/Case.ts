@@ -72,4 +72,4 @@ export const brisk: Partial<Terms> = {
 }
 
 /** How long is waited for what should come at once, on a machine that is busy, in milliseconds. */
-export const patience = 3_000
+export const patience = 5_000

@@ -32,7 +32,7 @@ export const path = "/v1/worker"
 export const slots = 2
 const prefetch = 1
 /** How long the worker is asked to let its handlers end after SIGTERM, in milliseconds. */
-export const drainMillis = 1_500
+export const drainMillis = 3_000
 /** How long a worker may take to say its first hello, in milliseconds. */
 export const startMillis = 20_000
 

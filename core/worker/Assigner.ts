@@ -9,18 +9,16 @@ import type { Job, JobBook } from "../domain/Job.ts"
 import type { Outcome } from "../domain/Outcome.ts"
 import type { Run } from "../domain/Run.ts"
 import { supervise } from "../observe/Supervisor.ts"
-import type { Assignment } from "../ports/Executor.ts"
-import { RunStore } from "../ports/Store.ts"
+import { type NodeStore, RunStore } from "../ports/Store.ts"
 import type { Assign } from "../protocol/Message.ts"
 import { canRun } from "../protocol/ServerState.ts"
 import { keyOf } from "../protocol/Shapes.ts"
+import { assignOf, type Inputs } from "./assignOf.ts"
 import { broadcastOf, shardOf } from "./Broadcast.ts"
+import { makeElsewhere } from "./Elsewhere.ts"
 import { groupsOf } from "./Offers.ts"
 import { Chooser, type CompiledPlacement, fits } from "./Placement.ts"
 import type { Seat } from "./Seat.ts"
-
-/** What claimed runs may read beside their input. */
-export type Inputs = Pick<Assignment, "needs" | "step">
 
 /** What the assigner is given. */
 export interface AssignerOptions {
@@ -55,7 +53,7 @@ export interface Assigner {
   /** Forgets what waits here: it is not the node's any more. */
   readonly forget: () => void
   readonly isParked: (run: Run) => boolean
-  /** Waits until no claim is under way. */
+  /** Waits until no claim is under way, and of one that failed the store has said what it gave; that goes back. */
   readonly idle: Effect.Effect<void>
 }
 
@@ -73,24 +71,27 @@ interface Group {
 // Runs in one claim; parts of broadcasts that wait here for their worker.
 const claimMax = 200
 const parkedMax = 1000
+// How long a part waits before it is claimed again, whose worker is another node's: by then that one may have it.
+const elsewhereMillis = 250
 
 /** Starts it; it stops with the scope. */
 export const makeAssigner = (
   options: AssignerOptions,
-): Effect.Effect<Assigner, never, Scope.Scope | RunStore> =>
+): Effect.Effect<Assigner, never, Scope.Scope | RunStore | NodeStore> =>
   Effect.gen(function* () {
     const { book, placements } = options
     const store = yield* RunStore
     const clock = yield* Clock.Clock
     const chooser = new Chooser()
+    const elsewhere = yield* makeElsewhere(options.node)
     const wanted = Latch.makeUnsafe(true)
     const idle = Latch.makeUnsafe(true)
     const parked = new Map<string, Claimed & { readonly worker: string }>()
     const allQueues = [...new Set([...book.jobs.values()].map(({ queue }) => queue))]
     let groups: ReadonlyArray<Group> | undefined
     let closed = false
-    // A claim that failed may have been done: then the store knows runs of ours that we do not.
-    let sure = true
+    // Closed when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
+    const sure = Latch.makeUnsafe(true)
 
     const mayRun = (seat: Seat, job: Job): boolean => {
       if (!canRun(seat.state, job.name)) return false
@@ -143,7 +144,7 @@ export const makeAssigner = (
         const placement = placements.get(each.run.job)
         const shard = placement?.broadcast === true ? shardOf(each.run) : null
         if (placement?.broadcast === true && shard === null) {
-          spread(group, each.run)
+          spread(group, each.run, placement)
           continue
         }
         const wished = shard === null ? undefined : byName.get(shard.shard.worker)
@@ -151,6 +152,12 @@ export const makeAssigner = (
           parked.set(each.run.id, { ...each, worker: wished.seat.name })
           continue
         }
+        const { job, queue } = each.run
+        if (shard !== null && placement !== undefined && wished === undefined)
+          if (elsewhere.has(shard.shard.worker, job, queue, placement)) {
+            options.settle(each.run, { kind: "snoozed", delayMillis: elsewhereMillis })
+            continue
+          }
         const name =
           wished !== undefined && wished.seat.room > 0
             ? wished.seat.name
@@ -167,12 +174,13 @@ export const makeAssigner = (
         candidate.free = found.seat.room
       }
     }
-    /** One part for each worker that fits and is there. */
-    const spread = (group: Group, run: Run): void => {
+    /** One part for each worker that fits and is there, on whichever node. */
+    const spread = (group: Group, run: Run, placement: CompiledPlacement): void => {
       const job = book.jobs.get(run.job)
       const there = group.members.filter(({ state }) => state.phase === "open" && !state.draining)
-      if (job === undefined || there.length === 0) return options.settle(run, { kind: "released" })
-      const names = there.map(({ name }) => name).sort()
+      const others = elsewhere.fitting(run.job, run.queue, placement)
+      const names = [...new Set([...there.map(({ name }) => name), ...others])].sort()
+      if (job === undefined || names.length === 0) return options.settle(run, { kind: "released" })
       options.settle(run, broadcastOf(run, job, names))
     }
     /** What waited for its worker: that has room now, or is gone, and then anybody will do. */
@@ -196,6 +204,12 @@ export const makeAssigner = (
       )
     })
 
+    /** A part whose worker is gone, and nobody else here may have it: some other node's workers may. */
+    const giveBack = (run: Run): void => {
+      parked.delete(run.id)
+      options.settle(run, { kind: "released" })
+    }
+
     const claimFor = Effect.fnUntraced(function* (group: Group) {
       if (parked.size > 0) yield* unpark(group)
       const limit = Math.min(roomIn(group), claimMax)
@@ -210,6 +224,7 @@ export const makeAssigner = (
       })
       if (runs.length === 0) return false
       const inputs = yield* Effect.retry(options.inputsOf(runs), { times: 5 })
+      if (runs.some(({ job }) => placements.get(job)?.broadcast === true)) yield* elsewhere.look
       // The node began to stop, or lost its lease, while these were on their way: they go back untouched.
       if (closed || options.node() !== node) for (const run of runs) options.settle(run, { kind: "released" })
       else
@@ -220,12 +235,13 @@ export const makeAssigner = (
       return runs.length === limit
     })
     const round = Effect.gen(function* () {
-      if ((closed && sure) || !options.holdsLease()) return false
-      if (!sure) {
+      if ((closed && sure.isOpen()) || !options.holdsLease()) return false
+      if (!sure.isOpen()) {
         for (const run of yield* options.unknownHeld) options.settle(run, { kind: "released" })
-        sure = true
+        sure.openUnsafe()
       }
       groups ??= join()
+      for (const { run } of parked.values()) if (!mayTake(groups, run)) giveBack(run)
       let more = false
       for (const group of groups) more = (yield* claimFor(group)) || more
       return more
@@ -233,7 +249,7 @@ export const makeAssigner = (
     const once = Effect.ensuring(
       Effect.andThen(
         Effect.sync(() => idle.closeUnsafe()),
-        Effect.tapError(round, () => Effect.sync(() => (sure = false))),
+        Effect.tapError(round, () => Effect.sync(() => sure.closeUnsafe())),
       ),
       Effect.sync(() => idle.openUnsafe()),
     )
@@ -259,42 +275,20 @@ export const makeAssigner = (
       },
       close: () => {
         closed = true
-        for (const { run } of parked.values()) options.settle(run, { kind: "released" })
-        parked.clear()
+        for (const { run } of parked.values()) giveBack(run)
         wanted.openUnsafe()
       },
       drop: (runIds) => {
         for (const id of runIds) parked.delete(id)
       },
-      forget: () => parked.clear(),
+      forget: () => {
+        parked.clear()
+        sure.openUnsafe()
+      },
       isParked: ({ id, token }) => parked.get(id)?.run.token === token,
-      idle: idle.await,
+      idle: Effect.andThen(idle.await, sure.await),
     }
   })
 
-const assignOf = (
-  run: Run,
-  { needs, step }: Inputs,
-  part: ReturnType<typeof shardOf>,
-  timeoutMillis: number | null,
-  lateMillis: number,
-): Omit<Assign, "type" | "id"> => ({
-  run: run.id,
-  attempt: run.attempt,
-  token: run.token,
-  job: run.job,
-  queue: run.queue,
-  input: part === null ? run.input : part.input,
-  attemptMax: run.attemptMax,
-  timeoutMillis,
-  dueAt: run.dueAt,
-  lateMillis,
-  nominalAt: run.nominalAt,
-  schedule: run.scheduleId,
-  needs: [...needs].map(([job, output]) => ({ job, output })),
-  step:
-    step === null || run.parentId === null || run.step === null
-      ? null
-      : { place: run.step, parent: run.parentId, input: step.input, needs: step.needs },
-  ...(part === null ? {} : { shard: { index: part.shard.index, count: part.shard.count } }),
-})
+const mayTake = (groups: ReadonlyArray<Group>, { job, queue }: Run): boolean =>
+  groups.some(({ jobs, queues }) => jobs.includes(job) && queues.includes(queue))

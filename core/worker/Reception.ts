@@ -106,7 +106,7 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
       const { worker } = hello
       const denied = (why: Greeted): void => refuse(why as Denied, worker)
       if (!options.isOpen() && options.seatOf(worker) === undefined) return denied(stopping)
-      if (!spend()) return denied(deny("tryLater", "too many workers connect at once"))
+      if (!spend()) return denied(deny(laterFor(hello), "too many workers connect at once"))
       const token = bearerOf(request) ?? hello.token ?? null
       const admission = yield* Effect.timeoutOption(config.admit({ token, worker, request }), helloMillis)
       if (admission._tag === "None") return denied(deny("tryLater", "the check took too long"))
@@ -158,7 +158,7 @@ export const makeReception = (options: ReceptionOptions): OnConnection => {
                     : undefined,
               ),
             onFailure: (error) =>
-              Effect.sync(() => denied(deny("tryLater", `the store does not answer: ${error.message}`))),
+              Effect.sync(() => denied(deny(laterFor(hello), `the store does not answer: ${error.message}`))),
           },
         )
       })
@@ -199,6 +199,9 @@ const early: Denied = {
   reason: "a message came before the welcome: wait for it after hello",
   error: null,
 }
+/** One that is at work comes again soon: its handlers go on for a few seconds only. */
+const laterFor = ({ inHand }: Hello): "restart" | "tryLater" =>
+  inHand.some(({ state }) => state !== "waiting") ? "restart" : "tryLater"
 const stopping = deny("restart", "the server stops")
 const isRefusal = (code: number): boolean => ![1000, 1001, 1005, 1006].includes(code)
 const outdated = {

@@ -1,7 +1,8 @@
 // A worker against a scripted server over real sockets, on whichever runtime this is: what becomes of runs when all goes
 // well, and when frames, connections, servers and handlers do not.
+import { type AddressInfo, createServer } from "node:net"
 import { afterEach, describe, expect, test } from "vitest"
-import { flow, job, NonRetryable, RetryAfter, type RunContext } from "../../apps/sdk/mod.ts"
+import { flow, job, NonRetryable, onWorkers, RetryAfter, type RunContext } from "../../apps/sdk/mod.ts"
 import {
   type JobsOptions,
   type RunningWorker,
@@ -120,6 +121,8 @@ const both = async (
 }
 const kinds = (events: ReadonlyArray<WorkerEvent>): ReadonlyArray<string> => events.map(({ kind }) => kind)
 const outcomesOf = (server: ScriptedServer) => server.effects.filter((effect) => effect.kind === "outcome")
+const begun = (each: Awaited<ReturnType<typeof start>>, count = 1): Promise<void> =>
+  until("the start", () => each.events.filter(({ kind }) => kind === "started").length >= count)
 const settled = (each: Awaited<ReturnType<typeof start>>, count = 1): Promise<void> =>
   until("the end", () => each.events.filter(({ kind }) => kind === "acknowledged").length >= count)
 
@@ -298,7 +301,7 @@ describe("a handler that is told to stop", () => {
   test("for a cancel: it ends, and reports how", async () => {
     const { server, each } = await both()
     server.assign({ run: "r1", job: "obeying" })
-    await until("the start", () => each.state().running === 1)
+    await begun(each)
     server.stop("r1", "cancelled")
     await settled(each)
     expect(server.all("failure")[0]).toMatchObject({ error: { kind: "cancelled" } })
@@ -310,7 +313,7 @@ describe("a handler that is told to stop", () => {
   test("for a cancel, and does not: the attempt is reported without it", async () => {
     const { server, each } = await both({}, { stopGrace: 100 })
     server.assign({ run: "r1", job: "deaf" })
-    await until("the start", () => each.state().running === 1)
+    await begun(each)
     server.stop("r1", "cancelled")
     await settled(each)
     expect(server.all("failure")[0]).toMatchObject({
@@ -388,7 +391,7 @@ describe("what is lost", () => {
     const each = await start(server)
     await until("a session", () => each.state().phase === "connected")
     server.assign({ run: "r1", job: "obeying" })
-    await until("the start", () => each.state().running === 1)
+    await begun(each)
     server.cut()
     await server.close()
     await until("the signal", () => kinds(each.events).includes("stopping"), 5_000)
@@ -465,7 +468,7 @@ describe("an end", () => {
     const { server, each } = await both()
     server.assign({ run: "r1", job: "obeying" })
     server.assign({ run: "r2", job: "deaf" })
-    await until("both", () => each.state().running === 2)
+    await begun(each, 2)
     expect(await each.stop({ grace: 100 })).toMatchObject({ why: "drained", unacknowledged: 0 })
     expect(server.all("result").map(({ run, outcome }) => [run, outcome.kind])).toEqual([
       ["r1", "released"],
@@ -476,7 +479,7 @@ describe("an end", () => {
   test("by a second stop, which shortens the first", async () => {
     const { server, each } = await both()
     server.assign({ run: "r1", job: "deaf" })
-    await until("the start", () => each.state().running === 1)
+    await begun(each)
     void each.stop({ grace: "1h" })
     expect(await each.stop({ grace: 0 })).toMatchObject({ why: "drained" })
     expect(server.all("result")[0]?.outcome.kind).toBe("released")
@@ -502,6 +505,18 @@ describe("an end", () => {
     const from = performance.now()
     expect(await each.stop()).toMatchObject({ why: "drained" })
     expect(performance.now() - from).toBeLessThan(3_000)
+  })
+
+  test("with a server that never answers: a stop ends it at once", async () => {
+    const mute = createServer(() => {})
+    await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve))
+    const { port } = mute.address() as AddressInfo
+    const each = await start({ url: `ws://127.0.0.1:${port}/v1/worker` })
+    await pause(100)
+    const from = performance.now()
+    expect(await each.stop()).toMatchObject({ why: "drained" })
+    expect(performance.now() - from).toBeLessThan(3_000)
+    mute.close()
   })
 
   test("without a server, when it is told to give up", async () => {
@@ -553,7 +568,7 @@ describe("wrong options", () => {
         url: "ws://127.0.0.1:9/v1/worker",
         jobs: [echo],
         ...options,
-      } as never).start()
+      }).start()
       await started.stop({ grace: 0 })
       return "taken"
     } catch (error) {
@@ -576,6 +591,7 @@ describe("wrong options", () => {
     ["giveUp", { giveUp: -1 }],
     ["jobs", { jobs: [] }],
     ["jobs[0]", { jobs: [{}] }],
+    ["jobs", { jobs: [job("away", { run: onWorkers() })] }],
     ["handlers", { handlers: "thread" }],
     ["handlers", { handlers: "elsewhere" }],
     ["config", { jobs: undefined, config: "no/such/file.ts" }],

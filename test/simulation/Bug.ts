@@ -4,7 +4,10 @@ import type * as Effect from "effect/Effect"
 import type { EngineService } from "../../core/engine/Engine.ts"
 import type { Executor } from "../../core/ports/Executor.ts"
 import type { Store } from "../../core/ports/Store.ts"
+import type { stepWorker } from "../../core/protocol/WorkerSession.ts"
+import type { WorkersConfig } from "../../core/worker/WorkersConfig.ts"
 import type { Ground, Spoil } from "./Ground.ts"
+import type { Direction, Line } from "./Line.ts"
 import type { Swarm } from "./Swarm.ts"
 import type { Lane, World } from "./World.ts"
 
@@ -20,6 +23,12 @@ export interface Bug extends Spoil {
   readonly executor?: (honest: Executor["Service"], node: Lane) => Executor["Service"]
   readonly drain?: (engine: EngineService, graceMillis: number) => Effect.Effect<void>
   readonly swarm?: (swarm: Swarm) => Swarm
+  /** What nodes grant their workers. */
+  readonly terms?: WorkersConfig["terms"]
+  /** The machine of a worker's process. */
+  readonly worker?: () => typeof stepWorker
+  /** What becomes of a frame on its way; `null`: it goes as it is. */
+  readonly frame?: (frame: string, direction: Direction, line: Line, ground: Ground) => string | null
 }
 
 /** No bug. */

@@ -3,11 +3,12 @@
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { isFinal } from "../../core/domain/Run.ts"
 import type { EngineService } from "../../core/engine/Engine.ts"
 import type { Enqueued } from "../../core/ports/StoreDriver.ts"
 import type { RunRequest } from "../../core/run/Enqueue.ts"
 import { makeIds } from "../../core/domain/Ids.ts"
-import { flowJobs, plainJobs } from "./Handlers.ts"
+import { flowJobs, nobodysJob, placedJobs, plainJobs } from "./Handlers.ts"
 import type { RequestChecks } from "./checks/requests.ts"
 import type { Ground } from "./Ground.ts"
 import type { Swarm } from "./Swarm.ts"
@@ -26,6 +27,8 @@ export interface Clients {
   readonly request: (node: Served) => void
   /** One thing that a person does by hand. */
   readonly operate: (node: Served) => void
+  /** What nobody may take would stand for ever: it is called off. */
+  readonly callOff: (node: Served) => void
   /** At the end: what was acknowledged is there. */
   readonly check: () => void
 }
@@ -71,13 +74,14 @@ export const makeClients = (
     // A program that got no answer asks again, with the same id.
     const known = random.chance(0.1) ? requested.get(recent() ?? "") : undefined
     if (known !== undefined) return known
-    const job = random.pick(swarm.flows && random.chance(0.3) ? flowJobs : plainJobs)
+    const isPlaced = swarm.workers > 0 && random.chance(0.25)
+    const job = random.pick(isPlaced ? placedJobs : swarm.flows && random.chance(0.3) ? flowJobs : plainJobs)
     const isChain = job === "clean" || job === "report"
     const id = ids()
     const request: RunRequest = {
       job,
       // No two have the same: what is found later can be told apart.
-      input: isChain || random.chance(0.4) ? JSON.stringify({ n: ++inputs }) : null,
+      input: isChain || isPlaced || random.chance(0.4) ? inputOf(++inputs) : null,
       ...(isChain ? {} : { id }),
       ...(!isChain && random.chance(0.2) ? { key: `k${random.int(0, 4)}` } : {}),
       ...(random.chance(0.3) ? { delayMillis: random.int(0, 8000) } : {}),
@@ -179,6 +183,12 @@ export const makeClients = (
       ask(node, what, node.engine.enqueue(request), acknowledged, failed)
     },
     operate: (node) => random.pick(byHand)(node),
+    callOff: (node) => {
+      const open = [...table.entries.values()].flatMap(({ run }) =>
+        run.job === nobodysJob && !isFinal(run.state) ? [run.id] : [],
+      )
+      if (open.length > 0) ask(node, () => `cancel ${open.join()}`, node.engine.cancel(open, "Nobody may"))
+    },
     check: () => {
       for (const id of acknowledged.keys())
         if (!table.entries.has(id)) watch.violated("I1", `${id} was acknowledged and is gone`)
@@ -189,3 +199,6 @@ export const makeClients = (
     },
   }
 }
+
+// The field that placements by hash look at has few values.
+const inputOf = (count: number): string => JSON.stringify({ n: count, h: count % 5 })

@@ -1,10 +1,11 @@
-// Who runs the handlers: the node itself, or a worker behind frames that may be lost, repeated, late and out of order.
-// The remote one is a model of a worker's session until the real one stands here: a frame is sent again until it is
-// acknowledged, a worker that is silent for too long is given up, and what it says afterwards is not heard.
+// Who runs the handlers that the engine calls itself: the node, or a program behind frames that may be lost, repeated,
+// late and out of order, as an executor over HTTP is. It stands for all executors that are elsewhere: a frame is sent
+// again until it is acknowledged, who is silent for too long is given up, and what it says afterwards is not heard.
+// Workers that speak the protocol are in Workers.ts.
 import type { Outcome } from "../../core/domain/Outcome.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { Executor } from "../../core/ports/Executor.ts"
-import { type Act, book, stopped, workerLost } from "./Handlers.ts"
+import { type Act, type Attempt, ownJobsOf, stopped, workerLost } from "./Handlers.ts"
 import type { Swarm } from "./Swarm.ts"
 import type { Watch } from "./Watch.ts"
 import type { Weather } from "./Wire.ts"
@@ -17,13 +18,11 @@ export interface Hands {
   readonly watch: Watch
   readonly swarm: Swarm
   readonly weather: Weather
-  readonly actOf: (run: Run) => Act
+  readonly actOf: (run: Attempt) => Act
   /** An attempt begins, and ends, in its handler. */
   readonly onStart: (run: Run) => void
   readonly onEnd: (run: Run, outcome: Outcome) => void
 }
-
-const jobs: ReadonlySet<string> = new Set(book.jobs.keys())
 
 /** Runs an attempt on a lane; the answer stops it. */
 const perform = (
@@ -50,7 +49,7 @@ const perform = (
 
 /** Handlers in the node. */
 export const inProcess = (hands: Hands): Executor["Service"] => ({
-  jobs,
+  jobs: ownJobsOf(hands.swarm),
   start: ({ run }, done) => ({ stop: perform(hands, hands.node, run, done) }),
 })
 
@@ -60,7 +59,7 @@ const silentMillis = 6000
 
 /** Handlers on workers; `worker` is the one that takes work now. */
 export const remote = (hands: Hands, worker: () => Lane): Executor["Service"] => ({
-  jobs,
+  jobs: ownJobsOf(hands.swarm),
   start: ({ run }, done) => {
     const { world, node } = hands
     const at = worker()

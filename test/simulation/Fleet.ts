@@ -7,11 +7,13 @@ import type { Run } from "../../core/domain/Run.ts"
 import type { Outcome } from "../../core/domain/Outcome.ts"
 import * as Effect from "effect/Effect"
 import type { Executor } from "../../core/ports/Executor.ts"
+import type { Desk, WorkersConfig } from "../../core/worker/WorkersConfig.ts"
 import type { StoreOperation } from "../../core/ports/Store.ts"
 import { type Hands, inProcess, remote } from "./Executors.ts"
 import type { Ground } from "./Ground.ts"
-import type { Act } from "./Handlers.ts"
+import type { Act, Attempt } from "./Handlers.ts"
 import type { Bug } from "./Bug.ts"
+import type { Line } from "./Line.ts"
 import { HintBus, live } from "./Node.ts"
 import type { Swarm } from "./Swarm.ts"
 import type { Watch } from "./Watch.ts"
@@ -23,6 +25,9 @@ export interface Seat {
   readonly name: string
   lane: Lane
   engine: EngineService | null
+  /** Where it serves workers, from its start to its end, and the connections of this life. */
+  desk: Desk | null
+  readonly lines: Set<Line>
   readonly link: Link
   isDraining: boolean
   /** Since when, on the world's clock, nothing disturbed this life: no call failed or took time, and it was not frozen. */
@@ -54,10 +59,12 @@ export interface FleetOptions {
   readonly watch: Watch
   readonly weather: Weather
   readonly bug: Bug
-  readonly actOf: (run: Run) => Act
+  readonly actOf: (run: Attempt) => Act
   /** The config of a node that starts now. */
   readonly schedules: () => ReadonlyArray<NewSchedule>
   readonly hears: Hears
+  /** How workers are let in; `null`: none are. */
+  readonly workers: () => WorkersConfig | null
   readonly calendars: ReadonlyArray<Calendar>
   readonly onStart: (node: string, run: Run) => void
   readonly onEnd: (node: string, run: Run, outcome: Outcome) => void
@@ -93,6 +100,8 @@ export class Fleet {
       name: `node${place}`,
       lane: world.lane(`node${place}`),
       engine: null,
+      desk: null,
+      lines: new Set(),
       link: { cut: null },
       isDraining: false,
       calmSince: 0,
@@ -113,7 +122,7 @@ export class Fleet {
     watch.counters.crashes++
     watch.tell(seat.name, () => "CRASHES")
     this.#end(seat)
-    world.after(watchman(world), world.random.int(1, 8000), () => this.#start(seat))
+    world.after(world.watchman, world.random.int(1, 8000), () => this.#start(seat))
   }
 
   /** A crash between two steps of the node: before a call is sent, or when it is done and nobody has heard of it. */
@@ -131,7 +140,7 @@ export class Fleet {
     watch.counters.freezes++
     watch.tell(seat.name, () => `FREEZES for ${millis} ms`)
     lane.freeze()
-    world.after(watchman(world), millis, () => {
+    world.after(world.watchman, millis, () => {
       watch.tell(seat.name, () => "thaws")
       this.#thaw(seat, lane)
     })
@@ -181,7 +190,7 @@ export class Fleet {
     } else if (!lane.isFrozen) {
       watch.tell(lane.name, () => "stands still")
       lane.freeze()
-      world.after(watchman(world), world.random.int(500, 20_000), () => lane.thaw())
+      world.after(world.watchman, world.random.int(500, 20_000), () => lane.thaw())
     }
   }
 
@@ -206,6 +215,7 @@ export class Fleet {
     seat.lane = lane
     seat.isDraining = false
     seat.engine = null
+    seat.desk = null
     seat.calmSince = world.elapsed
     seat.underWay = 0
     lane.skew = swarm.skewMillis === 0 ? 0 : world.random.int(-swarm.skewMillis, swarm.skewMillis)
@@ -253,6 +263,7 @@ export class Fleet {
       notifier: this.#hints.of(lane),
       schedules: this.#options.schedules(),
       calendars: this.#options.calendars,
+      workers: this.#options.workers(),
       onEvent: (event) => {
         if (event.kind === "trouble" && event.doing.includes("begins anew"))
           watch.violated("I14", `${seat.name}: a loop broke: ${event.error}`)
@@ -264,12 +275,13 @@ export class Fleet {
       onReady: (engine) => {
         watch.tell(seat.name, () => `is up as ${engine.node()}`)
         seat.engine = engine
+        seat.desk = engine.desk
       },
       onEnd: (problem) => {
         if (seat.lane !== lane) return
         watch.tell(seat.name, () => `has ended ${problem ?? ""}`)
         this.#end(seat)
-        world.after(watchman(world), 1000, () => this.#start(seat))
+        world.after(world.watchman, 1000, () => this.#start(seat))
       },
     })
   }
@@ -277,6 +289,10 @@ export class Fleet {
   #end(seat: Seat): void {
     seat.lane.kill()
     seat.engine = null
+    seat.desk = null
+    // Its system says so for it, or goes down with it.
+    for (const line of seat.lines) line.cut(this.#options.world.random.chance(0.8) ? "worker" : "nobody")
+    seat.lines.clear()
     seat.isDraining = false
   }
 }
@@ -292,11 +308,3 @@ const heard = (seat: Seat, executor: Executor["Service"], hears: Hears): Executo
     })
   },
 })
-
-const watchmen = new WeakMap<World, Lane>()
-/** The lane of what happens to nodes from outside: it never dies. */
-export const watchman = (world: World): Lane => {
-  const known = watchmen.get(world) ?? world.lane("world")
-  watchmen.set(world, known)
-  return known
-}

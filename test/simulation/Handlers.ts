@@ -6,9 +6,13 @@ import { triggerRules } from "../../core/domain/Flow.ts"
 import { type Job, type JobBook, parseJobs } from "../../core/domain/Job.ts"
 import type { Outcome } from "../../core/domain/Outcome.ts"
 import { defaultRetryPolicy, type RetryPolicy } from "../../core/domain/RetryPolicy.ts"
+import type { Placement } from "../../core/domain/Placement.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import { hashed, makeRandom, type Random } from "./Random.ts"
 import type { Swarm } from "./Swarm.ts"
+
+/** Which attempt it is, as far as a handler cares. */
+export type Attempt = Pick<Run, "id" | "token" | "job">
 
 /** What one attempt does. */
 export interface Act {
@@ -58,10 +62,57 @@ const stepJobs = ["quick", "flaky", "slow", "moody", "once", "doomed"]
 /** Jobs that expand. */
 export const flowJobs = ["flow.a", "flow.b", "flow.c", "map.a"]
 
+const placed = (name: string, placement: Partial<Placement>): Job =>
+  job(name, {
+    retry: retry(3),
+    placement: { by: "leastLoaded", where: null, broadcast: false, ...placement },
+  })
+
+const placements: ReadonlyArray<Job> = [
+  placed("at.eu", { where: "region = eu" }),
+  placed("at.gpu", { where: "gpu > 0 or worker = worker0" }),
+  placed("in.turn", { by: "roundRobin" }),
+  placed("by.hash", { by: { hash: "h" } }),
+  placed("at.all", { broadcast: true }),
+  placed("at.all.eu", { broadcast: true, where: "region = eu" }),
+  placed("at.nobody", { where: "region = mars" }),
+]
+
+/** Jobs that only workers carry out, and some of them only: see `mayTake`. */
+export const placedJobs: ReadonlyArray<string> = placements.map(({ name }) => name)
+
+/** The job that nobody may carry out. */
+export const nobodysJob = "at.nobody"
+
+/** Whether a worker with these labels may be given a run of this job: the placements above, in other words. */
+export const mayTake = (
+  name: string,
+  worker: string,
+  { region, gpu }: Readonly<Record<string, unknown>>,
+): boolean => {
+  switch (name) {
+    case "at.eu":
+    case "at.all.eu":
+      return region === "eu"
+    case "at.gpu":
+      return gpu === 1 || gpu === 2 || worker === "worker0"
+    case nobodysJob:
+      return false
+    default:
+      return true
+  }
+}
+
 const flowJob = (name: string): Job => job(name, { queue: "flows", expands: true, retry: retry(2) })
 
 /** All jobs. */
-export const book: JobBook = Result.getOrThrow(parseJobs([...plain, ...flowJobs.map(flowJob)]))
+export const book: JobBook = Result.getOrThrow(parseJobs([...plain, ...flowJobs.map(flowJob), ...placements]))
+
+/** What a node carries out itself: of a job that has a placement never anything. */
+export const ownJobsOf = ({ workers, ownJobs }: Swarm): ReadonlySet<string> =>
+  new Set(
+    workers === 0 || ownJobs === "all" ? [...plainJobs, ...flowJobs] : ownJobs === "plain" ? plainJobs : [],
+  )
 
 /** The flows of a seed, by job. */
 export const expansionsOf = (swarm: Swarm): ReadonlyMap<string, Expansion> => {
@@ -111,7 +162,7 @@ const definitionOf = (random: Random, name: string, inner: ReadonlyArray<string>
 }
 
 /** What the handler of this run does at this attempt. */
-export const actOf = (run: Run, seed: number, expansions: ReadonlyMap<string, Expansion>): Act => {
+export const actOf = (run: Attempt, seed: number, expansions: ReadonlyMap<string, Expansion>): Act => {
   const chance = (what: string): number => hashed(`${run.id} ${run.token} ${what}`, seed)
   const expansion = expansions.get(run.job)
   if (expansion !== undefined) {
@@ -142,7 +193,7 @@ export const actOf = (run: Run, seed: number, expansions: ReadonlyMap<string, Ex
 // Written out: `**` and the functions of `Math` may differ in the last bit from runtime to runtime.
 const rarelyLong = (chance: number): number => chance * chance * chance * chance
 
-const moodOf = (run: Run, mood: number): Outcome => {
+const moodOf = (run: Attempt, mood: number): Outcome => {
   if (mood < 0.2) return { kind: "snoozed", delayMillis: 700 }
   if (mood < 0.3) return { kind: "declined", reason: "There was nothing to do" }
   if (mood < 0.4) return failure("Busy", true, 1200)
@@ -150,9 +201,9 @@ const moodOf = (run: Run, mood: number): Outcome => {
 }
 
 /** What an attempt gives that succeeds: no other one gives the same. */
-export const outputOf = ({ id, token }: Run): string => JSON.stringify({ id, token })
+export const outputOf = ({ id, token }: Pick<Run, "id" | "token">): string => JSON.stringify({ id, token })
 
-const good = (run: Run): Outcome => ({ kind: "succeeded", output: outputOf(run) })
+const good = (run: Attempt): Outcome => ({ kind: "succeeded", output: outputOf(run) })
 
 const failure = (name: string, retryable = true, retryAfterMillis: number | null = null): Outcome => ({
   kind: "failed",

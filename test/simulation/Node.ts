@@ -10,6 +10,7 @@ import type { EngineEvent } from "../../core/observe/Event.ts"
 import { Executor } from "../../core/ports/Executor.ts"
 import { type Hint, Notifier } from "../../core/ports/Notifier.ts"
 import type { Store } from "../../core/ports/Store.ts"
+import type { WorkersConfig } from "../../core/worker/WorkersConfig.ts"
 import { book } from "./Handlers.ts"
 import type { Swarm } from "./Swarm.ts"
 import type { Lane } from "./World.ts"
@@ -23,6 +24,7 @@ export interface Life {
   readonly notifier: Notifier["Service"]
   readonly schedules: ReadonlyArray<NewSchedule>
   readonly calendars: ReadonlyArray<Calendar>
+  readonly workers: WorkersConfig | null
   readonly onEvent: (event: EngineEvent) => void
   readonly onReady: (engine: EngineService) => void
   /** It could not start, or has ended after `stop`. */
@@ -42,6 +44,7 @@ export const live = (life: Life): (() => void) => {
     shareFrom: swarm.shareFrom,
     retentionMillis: null,
     identity: { host: lane.name, pid: 1, runtime: "simulation" },
+    ...(life.workers === null ? {} : { workers: life.workers }),
     onEvent: life.onEvent,
   }).pipe(
     Layer.provide(Layer.succeed(Executor, life.executor)),

@@ -2,8 +2,34 @@
 // off in most seeds (swarm testing), so that what one hides from another is seen as well.
 import { makeRandom } from "./Random.ts"
 
+/** What happens to workers that speak the protocol, and between them and the nodes. */
+export interface WorkersSwarm {
+  /** How many; 0: the nodes serve none. */
+  readonly workers: number
+  /** What the nodes carry out themselves beside them; `plain`: all but flows. */
+  readonly ownJobs: "all" | "plain" | "none"
+  /** Some say that they can do more than they can. */
+  readonly boasts: boolean
+  /** Longest time of a frame, and of one on a way that is slow for a while. */
+  readonly frameMillis: number
+  readonly slowFrameMillis: number
+  /** Of single frames. */
+  readonly frameLost: number
+  readonly frameRepeated: number
+  /** Much less than real systems hold. */
+  readonly bufferedBytesHigh: number
+  /** A way swallows everything for a while, holds it up, is slow. */
+  readonly holeMillis: number
+  readonly lineCutMillis: number
+  readonly workerCrashMillis: number
+  readonly workerFreezeMillis: number
+  /** A worker is told to end, by its own people or by its server. */
+  readonly workerDrainMillis: number
+  readonly revokeMillis: number
+}
+
 /** Rates are probabilities of a call or message, means of times in milliseconds between two events; 0: never. */
-export interface Swarm {
+export interface Swarm extends WorkersSwarm {
   readonly seed: number
   readonly startAt: number
   readonly zone: string
@@ -73,7 +99,9 @@ export const swarmOf = (seed: number): Swarm => {
   const slots = pick([1, 2, 5, 10, 20])
   const fault = (probability: number, value: () => number): number =>
     calm ? 0 : sometimes(probability, value)
+  const workers = workersSwarmOf(seed)
   return {
+    ...workers,
     seed,
     startAt: Date.parse(beginning) + int(0, 999),
     zone,
@@ -111,5 +139,40 @@ export const swarmOf = (seed: number): Swarm => {
     graceMillis: pick([0, 500, 3000, 3000, 10_000]),
     deployMillis: sometimes(0.4, () => int(8, 30) * 1000),
     crashAtCall: fault(0.4, () => next() * 0.004),
+  }
+}
+
+/** Workers whose connections and lives are short, and who do all the work. */
+export const restless: Partial<Swarm> = {
+  workers: 3,
+  ownJobs: "none",
+  boasts: false,
+  frameMillis: 50,
+  lineCutMillis: 1500,
+  workerFreezeMillis: 10_000,
+}
+
+/** From chance of its own: all other choices of a seed stay as they were before there were workers. */
+const workersSwarmOf = (seed: number): WorkersSwarm => {
+  const { chance, int, next, pick } = makeRandom(seed ^ 0x3041)
+  const workers = chance(0.4) ? int(1, 5) : 0
+  const calm = chance(0.1)
+  const fault = (probability: number, value: () => number): number =>
+    !calm && chance(probability) ? value() : 0
+  return {
+    workers,
+    ownJobs: pick(["all", "plain", "none", "none"]),
+    boasts: !calm && chance(0.3),
+    frameMillis: pick([1, 5, 50]),
+    slowFrameMillis: pick([300, 1500, 4000]),
+    frameLost: fault(0.3, () => next() * 0.1),
+    frameRepeated: fault(0.3, () => next() * 0.1),
+    bufferedBytesHigh: pick([2000, 1_048_576]),
+    holeMillis: fault(0.5, () => int(6, 40) * 1000),
+    lineCutMillis: fault(0.5, () => int(2, 20) * 1000),
+    workerCrashMillis: fault(0.5, () => int(4, 30) * 1000),
+    workerFreezeMillis: fault(0.4, () => int(8, 40) * 1000),
+    workerDrainMillis: fault(0.4, () => int(5, 30) * 1000),
+    revokeMillis: fault(0.2, () => int(15, 60) * 1000),
   }
 }

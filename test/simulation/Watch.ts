@@ -28,6 +28,14 @@ export interface Counters {
   hintsLost: number
   framesLost: number
   workersGone: number
+  workersDrained: number
+  /** Ways to workers that were bad for a while, and connections that were cut. */
+  holes: number
+  lineCuts: number
+  /** Attempts that workers began, that went on at another session, and that were refused. */
+  begun: number
+  adopted: number
+  refused: number
   runs: number
   ended: number
   dead: number
@@ -53,6 +61,12 @@ const zero = (): Counters => ({
   hintsLost: 0,
   framesLost: 0,
   workersGone: 0,
+  workersDrained: 0,
+  holes: 0,
+  lineCuts: 0,
+  begun: 0,
+  adopted: 0,
+  refused: 0,
   runs: 0,
   ended: 0,
   dead: 0,

@@ -25,6 +25,8 @@ interface Timer extends Task {
 /** A world made from a seed. */
 export class World {
   readonly random: Random
+  /** The lane of what happens from outside: it never dies. */
+  readonly watchman: Lane
   /** Milliseconds since the world began: the monotonic clock of all lanes. */
   elapsed = 0
   /** Tasks that ran. */
@@ -41,6 +43,7 @@ export class World {
   constructor(seed: number, startAt: number) {
     this.random = makeRandom(seed)
     this.#startAt = startAt
+    this.watchman = new Lane(this, "world")
   }
 
   /** True time, in epoch milliseconds: what a clock without skew shows. */

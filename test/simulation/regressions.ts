@@ -5,6 +5,8 @@
 export interface Regression {
   readonly seed: number
   readonly story: string
+  /** With the seed's workers; the others were found before there were any, and go without. */
+  readonly workers?: true
 }
 
 /** All of them, in the order in which they were found. */
@@ -84,4 +86,9 @@ export const regressions: ReadonlyArray<Regression> = [
   { seed: 43013, story: "a skip of 118 years, which the model walked through (a check that was wrong)" },
   { seed: 10825, story: "a first instant that calendars set again (a check that was wrong)" },
   { seed: 118, story: "a run by hand in the very moment when a delay was over (a check that was wrong)" },
+  {
+    seed: 14848,
+    workers: true,
+    story: "a worker got the job again that it has no handler for (the desk joins its groups anew)",
+  },
 ]

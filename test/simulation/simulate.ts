@@ -2,7 +2,7 @@
 // which everything must come to its end, then the last look.
 import type { ScheduleRow } from "../../core/domain/Schedule.ts"
 import { isFinal } from "../../core/domain/Run.ts"
-import { expansionsOf, actOf } from "./Handlers.ts"
+import { type Attempt, actOf, expansionsOf } from "./Handlers.ts"
 import { type Bug, honest } from "./Bug.ts"
 import { attemptChecks } from "./checks/attempts.ts"
 import type { Check, Scene } from "./checks/Check.ts"
@@ -14,13 +14,15 @@ import { requestChecks } from "./checks/requests.ts"
 import { ledgerCheck } from "./checks/ledger.ts"
 import { runChecks } from "./checks/runs.ts"
 import { stopChecks } from "./checks/stops.ts"
+import { workerChecks } from "./checks/workers.ts"
 import { makeClients } from "./Clients.ts"
-import { Fleet, watchman } from "./Fleet.ts"
+import { Fleet } from "./Fleet.ts"
 import { type Ground, makeGround } from "./Ground.ts"
 import { makeSchedules } from "./Schedules.ts"
 import { type Swarm, swarmOf } from "./Swarm.ts"
 import { type Counters, type Violation, Watch } from "./Watch.ts"
 import type { Weather } from "./Wire.ts"
+import { Workers } from "./Workers.ts"
 import { World } from "./World.ts"
 
 /** What came of a seed. */
@@ -42,6 +44,9 @@ export interface SimulateOptions {
 
 // Leases have ended and been taken over by then, whatever happened in the storm.
 const calmSeconds = 15
+
+// Handlers of workers that do not listen have ended by then, and all is told.
+const lastSeconds = 60
 
 const isDone = ({ table }: Ground): boolean => {
   for (const { run } of table.entries.values()) if (!isFinal(run.state)) return false
@@ -73,6 +78,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     watch,
     isStormy: () => weather.isStormy,
     seats: () => fleet.seats,
+    posts: () => workers?.posts ?? [],
   }
   const requests = requestChecks(scene)
   checks.push(
@@ -83,11 +89,33 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     stopChecks(scene),
     limitChecks(scene),
     attemptChecks(scene),
+    ...(swarm.workers === 0 ? [] : [workerChecks(scene)]),
     requests,
   )
   const expansions = expansionsOf(swarm)
   watch.tell("world", () => JSON.stringify(swarm))
   const schedules = makeSchedules(world, swarm, watch)
+  const act = (run: Attempt) => actOf(run, seed, expansions)
+  const workers =
+    swarm.workers === 0
+      ? null
+      : new Workers({
+          world,
+          swarm,
+          watch,
+          weather,
+          bug,
+          ground,
+          actOf: act,
+          seats: () => fleet.seats,
+          hears: {
+            frame: (line, direction, frame) =>
+              checks.forEach((check) => check.frame?.(line, direction, frame)),
+            begins: (worker, assign) => checks.forEach((check) => check.begins?.(worker, assign)),
+            ends: (worker, key, outcome) => checks.forEach((check) => check.ends?.(worker, key, outcome)),
+            acknowledged: (...heard) => checks.forEach((check) => check.acknowledged?.(...heard)),
+          },
+        })
   const fleet = new Fleet({
     world,
     swarm,
@@ -95,7 +123,8 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     watch,
     weather,
     bug,
-    actOf: (run) => actOf(run, seed, expansions),
+    actOf: act,
+    workers: () => workers?.config() ?? null,
     schedules: schedules.config,
     calendars: schedules.calendars,
     hears: {
@@ -112,7 +141,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   checks.push(ledgerCheck(scene, schedules, () => fleet.up().length > 0))
   const clients = makeClients(world, swarm, ground, watch, requests)
 
-  const lane = watchman(world)
+  const lane = world.watchman
   const { random } = world
   /** Does something again and again while the storm goes on. */
   const nowAndThen = (meanMillis: number, what: () => void): void => {
@@ -156,6 +185,14 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   nowAndThen(swarm.freezeMillis, () => fleet.freeze(random.pick(fleet.seats), random.int(1000, 60_000)))
   nowAndThen(swarm.drainMillis, () => fleet.drain(random.pick(fleet.seats)))
   nowAndThen(swarm.remote ? swarm.workerGoneMillis : 0, () => fleet.loseWorker())
+  if (workers !== null) {
+    nowAndThen(swarm.holeMillis, () => workers.disturb())
+    nowAndThen(swarm.lineCutMillis, () => workers.cutLine())
+    nowAndThen(swarm.workerCrashMillis, () => workers.crash())
+    nowAndThen(swarm.workerFreezeMillis, () => workers.freeze())
+    nowAndThen(swarm.workerDrainMillis, () => workers.drain())
+    nowAndThen(swarm.revokeMillis, () => workers.revoke())
+  }
   nowAndThen(swarm.partitionMillis, () => {
     const { link, name } = random.pick(fleet.seats)
     const cut = random.pick(["requests", "answers"] as const)
@@ -217,6 +254,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   weather.isStoreDown = false
   weather.isDiskFull = false
   fleet.heal()
+  workers?.heal()
   for (let second = 1; second <= swarm.settleMillis / 1000; second++) {
     runUntil(swarm.activeMillis + second * 1000)
     for (const check of checks) check.tick?.()
@@ -225,8 +263,14 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
     const going = goingOn(ground)
     const node = someNode()
     if (node !== undefined) schedules.pause(node, going)
+    if (node !== undefined && workers !== null) clients.callOff(node)
     if (going.length === 0 && isDone(ground)) break
   }
+  // Of runs that were called off, handlers that do not listen may go on.
+  const isBusy = () => workers?.posts.some(({ process }) => process?.isIdle !== true) === true
+  for (let second = 1; second <= lastSeconds && isBusy(); second++) runUntil(world.elapsed + 1000)
+  // The latest heartbeat says how many slots are free.
+  if (workers !== null) runUntil(world.elapsed + 6000)
   for (const check of checks) check.end?.()
   clients.check()
   watch.counters.steps = world.steps

@@ -100,7 +100,8 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
   const claim = (wish: Claim): ReadonlyArray<Run> => {
     checkLimit(wish.limit, batchMax)
     takeWanted(wish)
-    // Repeatable: if the power fails before the outcome is written, the run is ready again and starts anew.
+    // Repeatable where the claim is the start: if the power fails before the outcome is written, the run is ready again
+    // and starts anew. What a worker is sent lives on there: its token must not be given again, to somebody else.
     return transaction(
       (work) => {
         runSync(promoteAll(work, batchMax))
@@ -114,7 +115,7 @@ export const makeClaim = ({ database, now, tables, transaction, run }: Session) 
         for (const row of rows) work.count(row["job"] as string, "ready", "running")
         return rows.map(decodeRun)
       },
-      { repeatable: true },
+      { repeatable: wish.acknowledged },
     )
   }
 

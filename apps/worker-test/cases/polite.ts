@@ -22,12 +22,14 @@ const heartbeat: Case = {
   see: "rule 8",
   points: 2,
   run: async (stage) => {
-    const busy = [stage.assign("kit.deaf", { millis: 2_400 }), stage.assign("kit.sleep", { millis: 2_400 })]
+    const busy = [stage.assign("kit.deaf", { millis: 4_000 }), stage.assign("kit.sleep", { millis: 4_000 })]
     for (const each of busy) await acked(stage, each, "started")
     const from = performance.now()
     await pause(2_000)
     const beats = heard(stage, "heartbeat").filter(({ at }) => at >= from)
-    must(beats.length >= 6 && beats.length <= 13, "about ten in 2 s, every 200 ms", `${beats.length} came`)
+    const expected = (performance.now() - from) / 200
+    const fits = beats.length >= expected * 0.6 && beats.length <= expected * 1.3 + 1
+    must(fits, "about ten in 2 s, every 200 ms", `${beats.length} came`)
     const running = beats.at(-1)?.message.running
     must(running === undefined || running === 2, "running says 2", running)
     for (const each of busy) await endedAs(stage, each, "succeeded")
@@ -101,12 +103,12 @@ const serverDrain: Case = {
   see: "drain (both)",
   points: 2,
   run: async (stage) => {
-    const short = stage.assign("kit.sleep", { millis: 1_000 })
+    const short = stage.assign("kit.sleep", { millis: 1_500 })
     const long = stage.assign("kit.sleep", { millis: 20_000 })
     for (const each of [short, long]) await acked(stage, each, "started")
     const waiting = (stage.hello.prefetch ?? 0) > 0 ? stage.assign("kit.echo", 1) : null
     if (waiting !== null) await acked(stage, waiting, "waiting")
-    stage.step({ kind: "drain", graceMillis: 2_000, reason: "deploy" })
+    stage.step({ kind: "drain", graceMillis: 3_000, reason: "deploy" })
     // The session's own time to drain is a little longer, so that the worker's end comes first.
     if (stage.state?.drainEndAt != null) stage.state.drainEndAt += patience
     const pressed = stage.press("kit.echo", 2)
@@ -185,7 +187,7 @@ const ends = async (stage: Stage, code: number): Promise<void> => {
 
 const tries = 5
 // What a try itself takes, on a machine that is busy.
-const slack = 800
+const slack = 1_500
 
 /** The waits before the next tries, when each of them fails at once. */
 const waitsOf = async (stage: Stage): Promise<ReadonlyArray<number>> => {

@@ -10,7 +10,7 @@ export const resume: Case = {
   see: "rule 5",
   points: 2,
   run: async (stage) => {
-    const attempt = stage.assign("kit.sleep", { millis: 1_500 })
+    const attempt = stage.assign("kit.sleep", { millis: 4_000 })
     await acked(stage, attempt, "started")
     const before = stage.hello
     const session = stage.state?.session
@@ -33,10 +33,10 @@ export const waits: Case = {
   see: "rule 10",
   points: 2,
   run: async (stage) => {
-    const { running, waiting } = await occupied(stage, 1_000)
+    const { running, waiting } = await occupied(stage, 2_000)
     stage.cut()
     stage.takes = "refuse"
-    await pause(1_300)
+    await pause(2_400)
     stage.takes = "welcome"
     await helloAfter(stage, 1, 5 * patience)
     for (const each of running)
@@ -86,7 +86,7 @@ export const graceOver: Case = {
     const { running, waiting } = await occupied(stage, 20_000)
     stage.cut()
     stage.takes = "refuse"
-    await pause(1_100)
+    await pause(1_500)
     stage.takes = "welcome"
     await helloAfter(stage, 1, 5 * patience)
     for (const each of running)
@@ -144,7 +144,7 @@ export const deaf: Case = {
   see: "heartbeat (both)",
   points: 1,
   run: async (stage) => {
-    const attempt = stage.assign("kit.deaf", { millis: 1_800 })
+    const attempt = stage.assign("kit.deaf", { millis: 4_000 })
     await acked(stage, attempt, "started")
     stage.rows.free(attempt)
     stage.forget()

@@ -165,7 +165,7 @@ describe("exit codes", { timeout: limit }, () => {
 })
 
 const configOf = (config: string, before = ""): string =>
-  `import { cron, every, job } from ${JSON.stringify(moduleUrl("apps/sdk/mod.ts"))}\n${before}\nexport default ${config}\n`
+  `import { cron, every, job, onWorkers } from ${JSON.stringify(moduleUrl("apps/sdk/mod.ts"))}\n${before}\nexport default ${config}\n`
 
 describe("a config", { timeout: limit }, () => {
   const wrong: ReadonlyArray<[string, string, string, RegExp]> = [
@@ -250,7 +250,7 @@ describe("a config", { timeout: limit }, () => {
     write(
       "good.config.ts",
       configOf(
-        `{ jobs: [job("beat", { on: every("100ms"), run: (_, ctx) => ctx.log(${JSON.stringify(escape)}) })], storage: "memory:" }`,
+        `{ jobs: [job("beat", { on: every("100ms"), run: (_, ctx) => ctx.log(${JSON.stringify(escape)}) }), job("away", { run: onWorkers({ where: "gpu > 1" }) })], storage: "memory:" }`,
       ),
     )
     const ended = await cli(["dev", join(folder, "good.config.ts")], {
@@ -259,7 +259,7 @@ describe("a config", { timeout: limit }, () => {
     })
     expect(ended).toMatchObject({ code: 0, stderr: "" })
     expect(ended.stdout).toMatch(
-      /storage memory, 10 slots[^]*beat: every 100ms[^]*beat started[^]*beat succeeded[^]*Draining[^]*Stopped/,
+      /storage memory, 10 slots[^]*beat: every 100ms\n  away: when sent, on workers with gpu > 1\n[^]*beat started[^]*beat succeeded[^]*Draining[^]*Stopped/,
     )
     expect(ended.stdout).not.toMatch(controls)
   })

@@ -72,6 +72,15 @@ describe("dev --fast-forward", { timeout: 60_000 }, () => {
     expect(globalThis).toHaveProperty("forwardRan", 7)
   })
 
+  test("runs of jobs that are left to workers end at once, with handlers or without", async () => {
+    const code = `import { every, job, onWorkers } from ${JSON.stringify(moduleUrl("apps/sdk/mod.ts"))}
+export default { jobs: [job("away", { on: every("1h"), run: onWorkers({ broadcast: true }) })] }
+`
+    writeFileSync(join(folder, "away.mjs"), code)
+    for (const more of [[], ["--run-handlers"]])
+      expect((await forward("1d", "away.mjs", ...more)).stdout).toMatch(/\naway +25 .* -\n$/)
+  })
+
   test.each([
     [["soon", "a.mjs"], /--fast-forward: "soon" is not/],
     [["1d", "a.mjs", "--limit", "0"], /--limit 0 is not/],

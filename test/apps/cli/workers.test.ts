@@ -1,11 +1,16 @@
 // `uhrwerk worker list`, and `run explain` of a run that waits for a worker: read from a store in which nodes left their
 // reports, as the desk leaves them.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
 import { newRun, runId } from "../../../core/contract/Fixtures.ts"
+import { placementIn } from "../../../apps/sdk/checkWork.ts"
+import type { Config } from "../../../apps/sdk/config.ts"
+import { job, onWorkers } from "../../../apps/sdk/mod.ts"
+import { serve } from "../../../apps/server/mod.ts"
+import { worker } from "../../../apps/worker/mod.ts"
 import { encodeReport } from "../../../core/worker/WorkerReport.ts"
 import type { WorkerView } from "../../../core/worker/WorkerView.ts"
 import { viewOf } from "../../core/worker/views.ts"
@@ -136,6 +141,42 @@ describe("worker list", () => {
   })
 })
 
+describe("beside a server", () => {
+  test("a worker is listed while it is there, and what it has in hand", { timeout: 60_000 }, async () => {
+    const hold = Promise.withResolvers<void>()
+    const storage = `sqlite:${join(folder, "served.db")}` as const
+    const away = job("away", { run: onWorkers() })
+    const server = await serve({ jobs: [away], storage }, { port: 0, guard: false })
+    const at = async (): Promise<ReadonlyArray<unknown>> => {
+      const { stdout } = await uhrwerk("worker", "list", "-o", "json", "--storage", storage)
+      return JSON.parse(stdout) as ReadonlyArray<unknown>
+    }
+    const options = { url: server.workerUrl, name: "w1", labels: { gpu: 2 }, version: "3.1", concurrency: 2 }
+    const jobs = [job("away", { run: () => hold.promise })]
+    const started = await worker({ ...options, jobs, guard: false }).start()
+    try {
+      const wanted = {
+        name: "w1",
+        status: "alive",
+        labels: { gpu: 2 },
+        version: "3.1",
+        slots: 2,
+        jobs: ["away"],
+      }
+      await expect.poll(at, { timeout: 20_000 }).toMatchObject([{ ...wanted, inHand: 0 }])
+      await away.send()
+      await expect.poll(at, { timeout: 20_000 }).toMatchObject([{ ...wanted, inHand: 1 }])
+      hold.resolve()
+      await started.stop()
+      await expect.poll(at, { timeout: 20_000 }).toEqual([])
+    } finally {
+      hold.resolve()
+      await started.stop({ grace: 0 })
+      await server.stop({ grace: 0 })
+    }
+  })
+})
+
 describe("run explain of a run that waits for a worker", () => {
   const why = async (n: number): Promise<string> => (await uhrwerk("run", "explain", runId(n))).stdout
 
@@ -150,17 +191,34 @@ describe("run explain of a run that waits for a worker", () => {
     await report([viewOf("w1", { jobs, labels: { gpu: 2 } })])
     expect(await why(1)).toContain("a worker that fits has room")
     // What the engine does itself has nothing to do with workers.
-    for (const n of [4, 5]) expect(await why(n)).toContain("an engine is running and starts it")
+    for (const n of [4, 5]) expect(await why(n)).toMatch(/^Ready for [^;]*; an engine is running(?!.*worker)/)
+  })
+
+  test("of an engine without slots of its own: every job, but not what only says which steps there are", async () => {
+    const file = join(project, "uhrwerk.config.mjs")
+    const code = readFileSync(file, "utf8")
+    writeFileSync(join(project, "bare.mjs"), code.replace("storage:", "worker: { concurrency: 0 }, storage:"))
+    const { default: config } = (await import(join(project, "bare.mjs"))) as { readonly default: Config }
+    const of = (name: string) => placementIn(config, name)
+    expect(["here", "etl", "etl/each", "gone"].map(of)).toEqual([null, undefined, undefined, undefined])
+    expect(["video.encode", "etl/load", "etl/each[]"].map((name) => of(name)?.rule?.text)).toEqual([
+      "gpu > 1",
+      "zone = a",
+      "zone = b",
+    ])
   })
 
   test("a node whose lease has ended has no say", async () => {
     await withStore(async (store) => {
       await store.join({ id: "n0", host: "h", pid: 2, runtime: "r" }, 1)
       await store.reportWorkers("n0", encodeReport([viewOf("old", { jobs: ["video.encode"] })]))
-      await store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 3_600_000)
       await new Promise((resolve) => setTimeout(resolve, 10))
     })
-    expect(await why(1)).toContain("no engine that is running serves workers")
+    expect(await why(1)).toContain("no engine is running on this store")
     expect((await uhrwerk("worker", "list")).stderr).toContain("No engine on this store serves workers")
+    await withStore(async (store) => {
+      await store.join({ id: "n1", host: "h", pid: 1, runtime: "r" }, 3_600_000)
+    })
+    expect(await why(1)).toContain("no engine that is running serves workers")
   })
 })

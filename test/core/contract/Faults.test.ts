@@ -9,6 +9,7 @@ import type { StoreError } from "../../../core/domain/Errors.ts"
 import { makeVirtualTime } from "../../../core/engine/VirtualTime.ts"
 import {
   contextDriver,
+  CredentialStore,
   FlowStore,
   NodeStore,
   RunStore,
@@ -147,6 +148,7 @@ test("the plan hears of every operation, by its name and with its arguments", as
     Context.get(faulty, FlowStore),
     Context.get(faulty, ScheduleStore),
     Context.get(faulty, NodeStore),
+    Context.get(faulty, CredentialStore),
   ] as ReadonlyArray<object>
   for (const service of services) {
     for (const [operation, call] of Object.entries(service as Service)) {
@@ -157,5 +159,5 @@ test("the plan hears of every operation, by its name and with its arguments", as
   }
   await run(Effect.flip(Context.get(faulty, StoreInfo).now))
   expect(heard).toEqual([...expected, ["now"]])
-  expect(expected).toHaveLength(37)
+  expect(expected).toHaveLength(43)
 })

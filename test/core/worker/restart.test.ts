@@ -69,6 +69,37 @@ describe("a server that stops", () => {
       expect(row).toMatchObject({ state: "succeeded", attempt: 1, token: 1 })
   })
 
+  test("[SC-S42][SC-S43] dies with 100 workers at work and lets in 25 a second: all come again and go on", async () => {
+    const world = desks()
+    const workers = { hellosPerSecondMax: 25 }
+    const first = await world.serve({ jobs, name: "first" })
+    let random = 0.37
+    const next = (): number => (random = (random * 7919) % 1)
+    const many = Array.from({ length: 100 }, (_, index) =>
+      world.work({
+        url: first.url,
+        name: `w${index}`,
+        handlers: { work: busy(world, 20_000) },
+        random: next,
+      }),
+    )
+    await world.advance(1000)
+    const ids = await Promise.all(many.map(() => first.send("work")))
+    await world.advance(1000)
+    for (const worker of many) worker.url = "memory://second/"
+    const drained = first.member.run(first.member.engine.drain(0))
+    await world.advance(0)
+    await drained
+    const second = await world.serve({ jobs, name: "second", workers })
+    await world.advance(60_000)
+    expect(second.told().filter((each) => each.endsWith("denied")).length).toBeGreaterThan(0)
+    const rows = await world.rows(ids)
+    const kept = rows.filter(({ attempt }) => attempt === 1)
+    for (const row of rows) expect(row.state).toBe("succeeded")
+    // Within the four seconds that a handler goes on, 25 at once and 25 a second.
+    expect(kept.length).toBeGreaterThanOrEqual(90)
+  })
+
   test("what it did not give to anybody, and what waits at a worker, goes back; no attempt, no loss", async () => {
     const world = desks()
     const server = await world.serve({ jobs })

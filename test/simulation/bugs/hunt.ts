@@ -1,5 +1,6 @@
 // Looks for one planted bug: seed after seed, until the simulation has seen it break what it must break.
 import { simulate } from "../simulate.ts"
+import type { Swarm } from "../Swarm.ts"
 import type { Violation } from "../Watch.ts"
 import { seedMax } from "./all.ts"
 import type { Planted } from "./Planted.ts"
@@ -14,11 +15,14 @@ export interface Hunt {
   readonly others: ReadonlyArray<string>
 }
 
+/** Workers only where the bug is about them: all else is easier to see without. */
+const swarmFor = ({ swarm }: Planted): Partial<Swarm> => ({ workers: 0, ...swarm })
+
 /** Tries seeds from 1 on. */
 export const hunt = (bug: Planted): Hunt => {
   const others = new Set<string>()
   for (let seed = 1; seed <= seedMax; seed++) {
-    const { violations } = simulate(seed, { bug: { name: bug.name, ...bug.make() }, swarm: bug.swarm ?? {} })
+    const { violations } = simulate(seed, { bug: { name: bug.name, ...bug.make() }, swarm: swarmFor(bug) })
     const violation = violations.find(({ invariant }) => bug.breaks.includes(invariant)) ?? null
     for (const { invariant } of violations) if (!bug.breaks.includes(invariant)) others.add(invariant)
     if (violation !== null) return { bug, seeds: seed, violation, others: [...others] }
@@ -30,9 +34,9 @@ const cleanSeeds = new Map<string, number>()
 
 /** What is broken without the bug, in the same seeds of the same swarm: it must be nothing. */
 export const withoutBug = ({ bug, seeds }: Hunt): ReadonlyArray<string> => {
-  const swarm = JSON.stringify(bug.swarm ?? {})
+  const swarm = JSON.stringify(swarmFor(bug))
   for (let seed = (cleanSeeds.get(swarm) ?? 0) + 1; seed <= seeds; seed++) {
-    const { violations } = simulate(seed, { swarm: bug.swarm ?? {} })
+    const { violations } = simulate(seed, { swarm: swarmFor(bug) })
     if (violations.length > 0)
       return violations.map(({ invariant, what }) => `seed ${seed}: ${invariant} ${what}`)
     cleanSeeds.set(swarm, seed)

@@ -4,6 +4,7 @@ import type { Call, Ground } from "../Ground.ts"
 import type { Hears, Seat } from "../Fleet.ts"
 import type { Swarm } from "../Swarm.ts"
 import type { Watch } from "../Watch.ts"
+import type { HearsWorkers, Post } from "../Workers.ts"
 import type { World } from "../World.ts"
 
 /** The simulation as checks see it. */
@@ -16,10 +17,12 @@ export interface Scene {
   readonly isStormy: () => boolean
   /** Where nodes run. */
   readonly seats: () => ReadonlyArray<Seat>
+  /** Where workers are. */
+  readonly posts: () => ReadonlyArray<Post>
 }
 
 /** One group of checks. */
-export interface Check extends Partial<Hears> {
+export interface Check extends Partial<Hears>, Partial<HearsWorkers> {
   /** After each call that the store carried out, or refused: then there is no answer. */
   readonly saw?: (call: Call, answer: unknown, refusal: unknown) => void
   /** Once a second, in the storm as well. */

@@ -22,7 +22,7 @@ export const slots = 2
 export const stage = <C extends Check>(checkOf: (scene: Scene) => C, spoil: Spoil = {}) => {
   const world = new World(1, Date.UTC(2024, 5, 12))
   const watch = new Watch(world, { history: false })
-  const swarm = { ...swarmOf(1), leaseMillis, pollMillis, slots, graceMillis: 500 }
+  const swarm = { ...swarmOf(1), leaseMillis, pollMillis, slots, graceMillis: 500, workers: 0 }
   const ground = makeGround(
     world,
     { saw: (call, answer, refusal) => check.saw?.(call, answer, refusal) },
@@ -34,13 +34,23 @@ export const stage = <C extends Check>(checkOf: (scene: Scene) => C, spoil: Spoi
     name: "node0",
     lane: world.lane("node0"),
     engine,
+    desk: null,
+    lines: new Set(),
     link: { cut: null },
     isDraining: false,
     calmSince: 0,
     underWay: 0,
     stop: () => {},
   }
-  const check = checkOf({ world, watch, swarm, ground, isStormy: () => false, seats: () => [seat] })
+  const check = checkOf({
+    world,
+    watch,
+    swarm,
+    ground,
+    isStormy: () => false,
+    seats: () => [seat],
+    posts: () => [],
+  })
   const run = Effect.runSync
   const runs = Context.get(ground.services, RunStore)
   const nodes = Context.get(ground.services, NodeStore)

@@ -61,12 +61,22 @@ export const attemptChecks = ({ watch, ground: { table } }: Scene): Check => {
     return settlement?.kind === "failed" ? settlement.error : null
   }
 
+  /** Taken back with its node, or given back by it, as the worker has vanished with it. */
+  const isLoss = (call: Call, { id, token, state }: Run): boolean =>
+    state === "running" &&
+    (call.operation === "reclaim" ||
+      (call.operation === "settle" &&
+        (call.args[0] as ReadonlyArray<Settlement>).some(
+          (each) => each.kind === "released" && each.loss === true && each.id === id && each.token === token,
+        )))
+
   const changed = (call: Call, { before, after }: Change): void => {
     if (after.state === "running" && before?.state !== "running") claimed(call, after)
     const hadBegun = before?.state === "running" || (before?.state === "blocked" && before.attempt > 0)
     if (before === null || !hadBegun) return
     const book = bookOf(after.id)
-    if (call.operation === "reclaim" && before.state === "running") reclaimed(book, before, after)
+    if (call.operation === "adopt") book.node = after.node
+    if (isLoss(call, before)) reclaimed(book, before, after)
     if (after.state === "retrying" || after.state === "dead") {
       // Where it has expanded no node carries it any more.
       const node = before.state === "running" ? book.node : null

@@ -3,7 +3,8 @@
 // moment on when nothing disturbed it any more (`Seat.calmSince`), whatever happens to others.
 import { isFinal, type Run } from "../../../core/domain/Run.ts"
 import type { EngineService } from "../../../core/engine/Engine.ts"
-import { book } from "../Handlers.ts"
+import type { Claim } from "../../../core/ports/StoreDriver.ts"
+import { book, ownJobsOf } from "../Handlers.ts"
 import type { Seat } from "../Fleet.ts"
 import type { Check, Scene } from "./Check.ts"
 
@@ -46,6 +47,10 @@ export const livenessChecks = ({ watch, world, swarm, ground, seats }: Scene): C
   const open = new Map<string, { run: Run; changedAt: number }>()
   /** The token under which a run was last given to an executor, and when; and when its end was reported. */
   const assigned = new Map<string, { token: number; seat: Seat; at: number; reportedAt: number | null }>()
+  /** The token under which a run was claimed for workers: no slot of the node is taken, and workers.ts looks after it. */
+  const forWorkers = new Map<string, number>()
+  const isForWorkers = ({ id, token }: Run): boolean => forWorkers.get(id) === token
+  const own = ownJobsOf(swarm)
   let skew = ground.lane.skew
   let steppedAt = 0
 
@@ -72,13 +77,14 @@ export const livenessChecks = ({ watch, world, swarm, ground, seats }: Scene): C
   }
 
   const changed = (before: Run | null, after: Run): void => {
-    const left = before?.state === "running" && before.node !== null ? booksOf(before.node) : null
+    const isOwn = !isForWorkers(after)
+    const left = isOwn && before?.state === "running" && before.node !== null ? booksOf(before.node) : null
     if (left !== null && (after.state !== "running" || after.node !== before?.node)) {
       noteFull(left)
       left.running--
       if (after.state === "cancelled") left.deaf.push(world.elapsed + pollMillis + deafMillis)
     }
-    if (after.state === "running" && after.node !== null && before?.state !== "running") {
+    if (isOwn && after.state === "running" && after.node !== null && before?.state !== "running") {
       const taken = booksOf(after.node)
       noteFull(taken)
       taken.running++
@@ -126,7 +132,9 @@ export const livenessChecks = ({ watch, world, swarm, ground, seats }: Scene): C
 
   const checkWaiting = (run: Run, changedAt: number, well: ReadonlyArray<Well>): void => {
     const wanted = wantedSince(run, changedAt)
-    if (wanted === null) return
+    // What is not a matter of slots is anybody's.
+    const isAnybodys = run.state === "blocked" || own.has(run.job)
+    if (wanted === null || !isAnybodys) return
     for (const { seat, node, since } of well) {
       const { fullAt } = booksOf(node)
       const millis = world.elapsed - Math.max(wanted, since, fullAt)
@@ -140,7 +148,7 @@ export const livenessChecks = ({ watch, world, swarm, ground, seats }: Scene): C
     const { until } = booksOf(node)
     if (until <= ground.now()) checkLeftBehind(run, changedAt, well)
     const carrier = well.find((each) => each.node === node)
-    if (carrier === undefined) return
+    if (carrier === undefined || isForWorkers(run)) return
     const { seat, since } = carrier
     const known = assigned.get(run.id)
     if (known === undefined || known.token !== run.token || known.seat !== seat) {
@@ -170,6 +178,8 @@ export const livenessChecks = ({ watch, world, swarm, ground, seats }: Scene): C
 
   return {
     saw: ({ operation, args, now, changes }, answer) => {
+      if (operation === "claim" && !(args[0] as Claim).acknowledged)
+        for (const { after } of changes) if (after.state === "running") forWorkers.set(after.id, after.token)
       for (const { before, after } of changes) changed(before, after)
       if (operation === "join") renewed((args[0] as { readonly id: string }).id, now)
       if (operation === "renew" && answer === true) renewed(args[0] as string, now)

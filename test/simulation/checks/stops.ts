@@ -1,5 +1,6 @@
 // I13: from the moment that a node is told to drain it asks for no more work and begins none; within the grace period its
 // handlers end or their runs are handed back, and when it says that it has drained the store has no run of it.
+import { keyOf } from "../../../core/protocol/Shapes.ts"
 import type { Seat } from "../Fleet.ts"
 import type { Check, Scene } from "./Check.ts"
 
@@ -17,9 +18,15 @@ const retryMillis = 2000
 // Behind the grace period a drain waits so long for the store, and then leaves what it could not hand back.
 const lastWritesMillis = 5000
 
+// What workers have and did not begin: so long a drain waits until they have said so.
+const handBackMillis = 2000
+
 /** The checks. */
 export const stopChecks = ({ watch, world, swarm, ground }: Scene): Check => {
   const stops = new Map<Seat, Stop>()
+  /** What workers have begun goes on without the node, for the next one that they connect to. */
+  const begun = new Set<string>()
+  const unbegunMillis = swarm.workers === 0 ? 0 : handBackMillis
   const violated = ({ name }: Seat, what: string): void => watch.violated("I13", `${name} ${what}`)
   /** A drain of this life, begun before this instant: what was decided in the same one may cross it. */
   const stopOf = (seat: Seat): Stop | undefined => {
@@ -27,6 +34,9 @@ export const stopChecks = ({ watch, world, swarm, ground }: Scene): Check => {
     return stop !== undefined && seat.isDraining && stop.at < world.elapsed ? stop : undefined
   }
   return {
+    begins: (_worker, assign) => {
+      begun.add(keyOf(assign))
+    },
     sent: (seat, operation) => {
       const stop = stopOf(seat)
       if (stop !== undefined && operation === "claim")
@@ -49,12 +59,16 @@ export const stopChecks = ({ watch, world, swarm, ground }: Scene): Check => {
       if (stop === undefined) return violated(seat, "has drained without being told to")
       const millis = world.elapsed - stop.at
       const isCalm = seat.calmSince + retryMillis < stop.at && seat.underWay === 0
-      if (isCalm && millis > swarm.graceMillis + calmMillis)
+      if (isCalm && millis > swarm.graceMillis + unbegunMillis + calmMillis)
         violated(seat, `drained in ${millis} ms with a grace period of ${swarm.graceMillis} ms`)
       // It gave up waiting for a store that did not answer: others reclaim what it carries.
       if (millis >= lastWritesMillis && !isCalm) return
       for (const { run } of ground.table.entries.values())
-        if (run.state === "running" && run.node === stop.node)
+        if (
+          run.state === "running" &&
+          run.node === stop.node &&
+          !begun.has(keyOf({ run: run.id, token: run.token }))
+        )
           violated(seat, `has drained after ${millis} ms, and carries run ${run.id}`)
     },
   }
