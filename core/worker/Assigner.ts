@@ -9,18 +9,15 @@ import type { Job, JobBook } from "../domain/Job.ts"
 import type { Outcome } from "../domain/Outcome.ts"
 import type { Run } from "../domain/Run.ts"
 import { supervise } from "../observe/Supervisor.ts"
-import type { Assignment } from "../ports/Executor.ts"
 import { RunStore } from "../ports/Store.ts"
 import type { Assign } from "../protocol/Message.ts"
 import { canRun } from "../protocol/ServerState.ts"
 import { keyOf } from "../protocol/Shapes.ts"
+import { assignOf, type Inputs } from "./AssignOf.ts"
 import { broadcastOf, shardOf } from "./Broadcast.ts"
 import { groupsOf } from "./Offers.ts"
 import { Chooser, type CompiledPlacement, fits } from "./Placement.ts"
 import type { Seat } from "./Seat.ts"
-
-/** What claimed runs may read beside their input. */
-export type Inputs = Pick<Assignment, "needs" | "step">
 
 /** What the assigner is given. */
 export interface AssignerOptions {
@@ -69,6 +66,13 @@ interface Group {
   readonly queues: ReadonlyArray<string>
   readonly members: ReadonlyArray<Seat>
 }
+
+/** What one claim brought, and whether there may be more. */
+interface Brought {
+  readonly count: number
+  readonly more: boolean
+}
+const none: Brought = { count: 0, more: false }
 
 // Runs in one claim; parts of broadcasts that wait here for their worker.
 const claimMax = 200
@@ -205,7 +209,7 @@ export const makeAssigner = (
     const claimFor = Effect.fnUntraced(function* (group: Group) {
       if (parked.size > 0) yield* unpark(group)
       const limit = Math.min(roomIn(group), claimMax)
-      if (limit === 0 || closed || !options.holdsLease()) return false
+      if (limit === 0 || closed || !options.holdsLease()) return none
       const node = options.node()
       const runs = yield* store.claim({
         node,
@@ -214,7 +218,7 @@ export const makeAssigner = (
         limit,
         acknowledged: false,
       })
-      if (runs.length === 0) return false
+      if (runs.length === 0) return none
       const inputs = yield* Effect.retry(options.inputsOf(runs), { times: 5 })
       // The node began to stop, or lost its lease, while these were on their way: they go back untouched.
       if (closed || options.node() !== node) for (const run of runs) options.settle(run, { kind: "released" })
@@ -223,7 +227,7 @@ export const makeAssigner = (
           group,
           runs.map((run) => ({ run, inputs: inputs(run) })),
         )
-      return runs.length === limit
+      return { count: runs.length, more: runs.length === limit }
     })
     const round = Effect.gen(function* () {
       if ((closed && sure.isOpen()) || !options.holdsLease()) return false
@@ -233,8 +237,17 @@ export const makeAssigner = (
       }
       groups ??= join()
       for (const { run } of parked.values()) if (!mayTake(groups, run)) giveBack(run)
+      const asked = groups
+      const given = new Array<Group>()
       let more = false
-      for (const group of groups) more = (yield* claimFor(group)) || more
+      for (const group of asked) {
+        const claimed = yield* claimFor(group)
+        if (claimed.count > 0) given.push(group)
+        more ||= claimed.more
+      }
+      // Whoever was first is last, so that a backlog of one does not starve the others of the workers they share.
+      const [first] = given
+      if (first !== undefined && groups === asked) groups = [...asked.filter((each) => each !== first), first]
       return more
     })
     const once = Effect.ensuring(
@@ -283,30 +296,3 @@ export const makeAssigner = (
 
 const mayTake = (groups: ReadonlyArray<Group>, { job, queue }: Run): boolean =>
   groups.some(({ jobs, queues }) => jobs.includes(job) && queues.includes(queue))
-
-const assignOf = (
-  run: Run,
-  { needs, step }: Inputs,
-  part: ReturnType<typeof shardOf>,
-  timeoutMillis: number | null,
-  lateMillis: number,
-): Omit<Assign, "type" | "id"> => ({
-  run: run.id,
-  attempt: run.attempt,
-  token: run.token,
-  job: run.job,
-  queue: run.queue,
-  input: part === null ? run.input : part.input,
-  attemptMax: run.attemptMax,
-  timeoutMillis,
-  dueAt: run.dueAt,
-  lateMillis,
-  nominalAt: run.nominalAt,
-  schedule: run.scheduleId,
-  needs: [...needs].map(([job, output]) => ({ job, output })),
-  step:
-    step === null || run.parentId === null || run.step === null
-      ? null
-      : { place: run.step, parent: run.parentId, input: step.input, needs: step.needs },
-  ...(part === null ? {} : { shard: { index: part.shard.index, count: part.shard.count } }),
-})
