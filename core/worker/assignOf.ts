@@ -1,4 +1,4 @@
-// What a worker is told of a run that it is given.
+// The message that gives a run to a worker, but for its id.
 import type { Run } from "../domain/Run.ts"
 import type { Assignment } from "../ports/Executor.ts"
 import type { Assign } from "../protocol/Message.ts"
@@ -7,7 +7,7 @@ import type { shardOf } from "./Broadcast.ts"
 /** What claimed runs may read beside their input. */
 export type Inputs = Pick<Assignment, "needs" | "step">
 
-/** The assignment before it has its id. `part`: of a broadcast; its input is that of the whole. */
+/** `part`: which part of a broadcast it is, `null` for none. */
 export const assignOf = (
   run: Run,
   { needs, step }: Inputs,
