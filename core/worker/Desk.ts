@@ -78,12 +78,15 @@ export const makeDesk = (
       now: () => moment().now,
       pollMillis: options.pollMillis,
       doubtMillis: options.terms.lostMillis,
-      onLost: (run, worker) => {
+      onLost: (run, worker, done) => {
         const outcome = lostWith(
           worker,
           "the store did not answer when it came with the run, and then it did not",
         )
-        options.settle(run, outcome, 0, () => assigner.wake())
+        options.settle(run, outcome, 0, () => {
+          done()
+          assigner.wake()
+        })
       },
       onTrouble: options.onTrouble,
     })
