@@ -88,7 +88,9 @@ export const makeAssigner = (
     const parked = new Map<string, Claimed & { readonly worker: string }>()
     const allQueues = [...new Set([...book.jobs.values()].map(({ queue }) => queue))]
     let groups: ReadonlyArray<Group> | undefined
+    const monotonic = (): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
     let closed = false
+    let askedAt = monotonic()
     // Closed when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
     const sure = Latch.makeUnsafe(true)
 
@@ -207,6 +209,7 @@ export const makeAssigner = (
       const limit = Math.min(roomIn(group), claimMax)
       if (limit === 0 || closed || !options.holdsLease()) return false
       const node = options.node()
+      askedAt = monotonic()
       const runs = yield* store.claim({
         node,
         queues: group.queues,
@@ -235,6 +238,11 @@ export const makeAssigner = (
       for (const { run } of parked.values()) if (!mayTake(groups, run)) giveBack(run)
       let more = false
       for (const group of groups) more = (yield* claimFor(group)) || more
+      // A claim also ends what is over its deadline or too late to start: without one nobody would, while no worker has room.
+      if (monotonic() - askedAt >= options.pollMillis) {
+        askedAt = monotonic()
+        yield* store.promote(claimMax)
+      }
       return more
     })
     const once = Effect.ensuring(

@@ -81,11 +81,22 @@ export const makeCourse = (
       attempt.settling = true
       attempt.takeBack?.()
       const durationMillis = attempt.startedAt === null ? 0 : moment().now - attempt.startedAt
-      options.settle(run, outcome, durationMillis, ({ result }) => {
+      options.settle(run, outcome, durationMillis, ({ result, state }) => {
         attempts.remove(attempt)
-        attempt.seat.step({ kind: "settled", run: run.id, token: run.token, result })
+        // Another node that lost the worker may have decided first, under the same token.
+        const isLost = outcome.kind === "succeeded" && state !== "succeeded"
+        attempt.seat.step({
+          kind: "settled",
+          run: run.id,
+          token: run.token,
+          result: isLost ? "stale" : result,
+        })
         options.onSettled()
       })
+    }
+    const giveUp = (attempt: Attempt, outcome: Outcome): void => {
+      attempt.decided = true
+      settle(attempt, outcome)
     }
     const stop = (attempt: Attempt, reason: StopReason): void => {
       if (attempt.told || attempt.settling) return
@@ -97,7 +108,7 @@ export const makeCourse = (
       node: options.node,
       pollMillis: options.pollMillis,
       onGone: (attempt) => stop(attempt, "cancelled"),
-      onLost: (attempt, reason) => settle(attempt, lostWith(attempt.seat.name, reason)),
+      onLost: (attempt, reason) => giveUp(attempt, lostWith(attempt.seat.name, reason)),
       onTrouble: options.onTrouble,
     })
 
@@ -150,6 +161,7 @@ export const makeCourse = (
           takeBack: undefined,
           told: false,
           settling: false,
+          decided: false,
           adopted,
         })
       },
@@ -163,7 +175,7 @@ export const makeCourse = (
           case "outcome":
             return settle(attempt, trusted(attempt, effect.outcome))
           case "release":
-            return settle(attempt, effect.loss ? { kind: "released", loss: true } : { kind: "released" })
+            return giveUp(attempt, effect.loss ? { kind: "released", loss: true } : { kind: "released" })
           case "lost":
             return lookAfter.lost(attempt, effect.reason)
           case "report":
