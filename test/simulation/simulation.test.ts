@@ -16,7 +16,7 @@ test.for(seeds)("seed %i breaks no promise", (seed) => {
 test.for([...regressions])(
   "seed $seed, which once broke a promise, does so no more: $story",
   ({ seed, swarm = { workers: 0 } }) => {
-  expect(simulate(seed, { swarm }).violations).toEqual([])
+    expect(simulate(seed, { swarm }).violations).toEqual([])
   },
 )
 
