@@ -108,7 +108,7 @@ export const makeCourse = (
       node: options.node,
       pollMillis: options.pollMillis,
       onGone: (attempt) => stop(attempt, "cancelled"),
-      onLost: (attempt, reason) => giveUp(attempt, lostWith(attempt.seat.name, reason)),
+      onLost: giveUp,
       onTrouble: options.onTrouble,
     })
 
@@ -175,16 +175,20 @@ export const makeCourse = (
           case "outcome":
             return settle(attempt, trusted(attempt, effect.outcome))
           case "release":
-            return giveUp(attempt, effect.loss ? { kind: "released", loss: true } : { kind: "released" })
+            // A worker that vanished may have come to another node with it meanwhile, and begun it.
+            return effect.loss
+              ? lookAfter.lost(attempt, { kind: "released", loss: true })
+              : giveUp(attempt, { kind: "released" })
           case "lost":
-            return lookAfter.lost(attempt, effect.reason)
+            return lookAfter.lost(attempt, lostWith(attempt.seat.name, effect.reason))
           case "report":
             return report(attempt.run, effect.message)
         }
       },
       orphaned: (seat, reason) => {
         for (const attempt of attempts.values())
-          if (attempt.seat === seat && !attempt.settling) lookAfter.lost(attempt, reason)
+          if (attempt.seat === seat && !attempt.settling)
+            lookAfter.lost(attempt, lostWith(attempt.seat.name, reason))
       },
       unbegun: () =>
         [...attempts.values()].filter(({ startedAt, settling }) => startedAt === null && !settling),
