@@ -96,7 +96,9 @@ export const makeAssigner = (
     const parked = new Map<string, Claimed & { readonly worker: string }>()
     const allQueues = [...new Set([...book.jobs.values()].map(({ queue }) => queue))]
     let groups: ReadonlyArray<Group> | undefined
+    const monotonic = (): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
     let closed = false
+    let askedAt = monotonic()
     // Closed when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
     const sure = Latch.makeUnsafe(true)
 
@@ -222,6 +224,7 @@ export const makeAssigner = (
       const limit = Math.min(roomIn(group), claimMax)
       if (limit === 0 || closed || !options.holdsLease()) return none
       const node = options.node()
+      askedAt = monotonic()
       const runs = yield* store.claim({
         node,
         queues: group.queues,
@@ -260,6 +263,11 @@ export const makeAssigner = (
       // Whoever was first is last, so that a backlog of one does not starve the others of the workers they share.
       const [first] = given
       if (first !== undefined && groups === asked) groups = [...asked.filter((each) => each !== first), first]
+      // A claim also ends what is over its deadline or too late to start: without one nobody would, while no worker has room.
+      if (monotonic() - askedAt >= options.pollMillis) {
+        askedAt = monotonic()
+        yield* store.promote(claimMax)
+      }
       return more
     })
     const once = Effect.ensuring(

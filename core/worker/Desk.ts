@@ -147,11 +147,19 @@ export const makeDesk = (
       if (previous !== undefined) {
         const isSame = previous.hello.incarnation === hello.incarnation
         const reason = isSame ? "a new session of the same process" : "a newer process has the worker's name"
-        previous.step({ kind: "end", close: "replaced", reason, ...(isSame ? { keep: true } : {}) })
+        previous.step({
+          kind: "end",
+          close: "replaced",
+          reason,
+          ...(isSame ? { keep: true, named: hello.inHand } : {}),
+        })
       }
       const queues = hello.queues ?? grant.queues
       const mayHave = (run: Run): boolean => {
-        const holder = attempts.of(run)?.seat
+        const attempt = attempts.of(run)
+        // Its end is on its way to the store: going on with it would be for nothing.
+        if (attempt?.decided === true) return false
+        const holder = attempt?.seat
         const isOver = holder === undefined || holder === previous || holder.state.phase === "over"
         const isFree = isOver && !options.isCarried(run) && !assigner.isParked(run)
         return isFree && hello.jobs.includes(run.job) && (queues === null || queues.includes(run.queue))
