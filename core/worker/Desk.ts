@@ -166,7 +166,11 @@ export const makeDesk = (
       adoption.done(runs)
       course.orphaned(previous, "it has a new session, and does not name it")
       asked.onSeat(seat)
-      tell(seat, "connected", `${hello.runtime}, version ${hello.version}`)
+      tell(
+        seat,
+        "connected",
+        hello.version === "" ? hello.runtime : `${hello.runtime}, version ${hello.version}`,
+      )
       seat.take(effects)
       changed()
       return seat

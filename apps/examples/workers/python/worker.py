@@ -426,7 +426,8 @@ class Worker:
         """Connects, in a thread of its own, as that may take long."""
         websocket = None
         try:
-            websocket = WebSocket(self.url, "uhrwerk.worker.v1", {"Authorization": f"Bearer {self.token}"})
+            headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+            websocket = WebSocket(self.url, "uhrwerk.worker.v1", headers)
         except (OSError, ValueError) as error:
             print(f"Cannot connect to {self.url}: {error}", file=sys.stderr)
         self.post("opened", connection, websocket)
