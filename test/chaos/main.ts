@@ -45,6 +45,8 @@ const whole = (
 
 // A fault takes seven seconds on the average: some are alone for longer than the lease.
 const secondsPerFault = 7
+// One with workers takes longer: some are silences of 20 s, and each waits until its worker has something in hand.
+const secondsPerWorkerFault = 12
 const kills = whole("kills", 30, 1, 500)
 const seed = whole("seed", Date.now() % 2 ** 31, 0, 2 ** 31)
 const say = (line: string): void => {
@@ -93,7 +95,7 @@ const withWorkers = async (): Promise<number> => {
     store,
     seed,
     faults,
-    seconds: whole("seconds", faults * secondsPerFault, 1, 7200),
+    seconds: whole("seconds", faults * secondsPerWorkerFault, 1, 7200),
     runs: whole("runs", 3000, 1, 1_000_000),
     slackMillis: whole("slack", 0, 0, 60_000),
     ...(values.keep === undefined ? {} : { keep: values.keep }),

@@ -76,7 +76,7 @@ export class Fleet {
     this.workers = proxies.map((proxy, place) => ({
       ...seatOf(`worker-${place}`, wanted[place] ?? "node"),
       proxy,
-      slots: 5,
+      slots: 8,
       prefetch: place === 0 ? 2 : 0,
     }))
   }
