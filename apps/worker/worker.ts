@@ -3,6 +3,7 @@
 // server knows it, and what it cannot finish goes back.
 import * as Result from "effect/Result"
 import { connect as connectWebSocket } from "../../adapters/transport-websocket/client.ts"
+import { InvalidInput } from "../../core/domain/Errors.ts"
 import type { Outcome } from "../../core/domain/Outcome.ts"
 import { failed } from "../../core/domain/Outcome.ts"
 import { utf8Length } from "../../core/domain/Payload.ts"
@@ -55,6 +56,7 @@ export const worker = (
     const { offered } = setting
     const jobs = [...place.jobs].filter((name) => offered === null || offered.has(name))
     try {
+      if (jobs.length === 0) throw noHandler(setting.file)
       const who = checkIntroduction({ ...setting.who, jobs })
       return run(setting, who, place, live, onEvent)
     } catch (error) {
@@ -63,6 +65,13 @@ export const worker = (
     }
   },
 })
+
+const noHandler = (file: string | null): InvalidInput =>
+  new InvalidInput({
+    field: file === null ? "jobs" : "config",
+    reason: "no job in it has a handler, and without one there is nothing to do for this worker",
+    next: "Give jobs whose `run` is a function: `onWorkers()` is for the server's config.",
+  })
 
 const openPlace = (setting: WorkerSetting, say: (said: Said) => void): Promise<Place> => {
   const { handlers, file, project } = setting

@@ -9,18 +9,16 @@ import type { Job, JobBook } from "../domain/Job.ts"
 import type { Outcome } from "../domain/Outcome.ts"
 import type { Run } from "../domain/Run.ts"
 import { supervise } from "../observe/Supervisor.ts"
-import type { Assignment } from "../ports/Executor.ts"
-import { RunStore } from "../ports/Store.ts"
+import { type NodeStore, RunStore } from "../ports/Store.ts"
 import type { Assign } from "../protocol/Message.ts"
 import { canRun } from "../protocol/ServerState.ts"
 import { keyOf } from "../protocol/Shapes.ts"
+import { assignOf, type Inputs } from "./assignOf.ts"
 import { broadcastOf, shardOf } from "./Broadcast.ts"
+import { makeElsewhere } from "./Elsewhere.ts"
 import { groupsOf } from "./Offers.ts"
 import { Chooser, type CompiledPlacement, fits } from "./Placement.ts"
 import type { Seat } from "./Seat.ts"
-
-/** What claimed runs may read beside their input. */
-export type Inputs = Pick<Assignment, "needs" | "step">
 
 /** What the assigner is given. */
 export interface AssignerOptions {
@@ -70,19 +68,29 @@ interface Group {
   readonly members: ReadonlyArray<Seat>
 }
 
+/** What one claim brought, and whether there may be more. */
+interface Brought {
+  readonly count: number
+  readonly more: boolean
+}
+const none: Brought = { count: 0, more: false }
+
 // Runs in one claim; parts of broadcasts that wait here for their worker.
 const claimMax = 200
 const parkedMax = 1000
+// How long a part waits before it is claimed again, whose worker is another node's: by then that one may have it.
+const elsewhereMillis = 250
 
 /** Starts it; it stops with the scope. */
 export const makeAssigner = (
   options: AssignerOptions,
-): Effect.Effect<Assigner, never, Scope.Scope | RunStore> =>
+): Effect.Effect<Assigner, never, Scope.Scope | RunStore | NodeStore> =>
   Effect.gen(function* () {
     const { book, placements } = options
     const store = yield* RunStore
     const clock = yield* Clock.Clock
     const chooser = new Chooser()
+    const elsewhere = yield* makeElsewhere(options.node)
     const wanted = Latch.makeUnsafe(true)
     const idle = Latch.makeUnsafe(true)
     const parked = new Map<string, Claimed & { readonly worker: string }>()
@@ -145,7 +153,7 @@ export const makeAssigner = (
         const placement = placements.get(each.run.job)
         const shard = placement?.broadcast === true ? shardOf(each.run) : null
         if (placement?.broadcast === true && shard === null) {
-          spread(group, each.run)
+          spread(group, each.run, placement)
           continue
         }
         const wished = shard === null ? undefined : byName.get(shard.shard.worker)
@@ -153,6 +161,12 @@ export const makeAssigner = (
           parked.set(each.run.id, { ...each, worker: wished.seat.name })
           continue
         }
+        const { job, queue } = each.run
+        if (shard !== null && placement !== undefined && wished === undefined)
+          if (elsewhere.has(shard.shard.worker, job, queue, placement)) {
+            options.settle(each.run, { kind: "snoozed", delayMillis: elsewhereMillis })
+            continue
+          }
         const name =
           wished !== undefined && wished.seat.room > 0
             ? wished.seat.name
@@ -169,12 +183,13 @@ export const makeAssigner = (
         candidate.free = found.seat.room
       }
     }
-    /** One part for each worker that fits and is there. */
-    const spread = (group: Group, run: Run): void => {
+    /** One part for each worker that fits and is there, on whichever node. */
+    const spread = (group: Group, run: Run, placement: CompiledPlacement): void => {
       const job = book.jobs.get(run.job)
       const there = group.members.filter(({ state }) => state.phase === "open" && !state.draining)
-      if (job === undefined || there.length === 0) return options.settle(run, { kind: "released" })
-      const names = there.map(({ name }) => name).sort()
+      const others = elsewhere.fitting(run.job, run.queue, placement)
+      const names = [...new Set([...there.map(({ name }) => name), ...others])].sort()
+      if (job === undefined || names.length === 0) return options.settle(run, { kind: "released" })
       options.settle(run, broadcastOf(run, job, names))
     }
     /** What waited for its worker: that has room now, or is gone, and then anybody will do. */
@@ -207,7 +222,7 @@ export const makeAssigner = (
     const claimFor = Effect.fnUntraced(function* (group: Group) {
       if (parked.size > 0) yield* unpark(group)
       const limit = Math.min(roomIn(group), claimMax)
-      if (limit === 0 || closed || !options.holdsLease()) return false
+      if (limit === 0 || closed || !options.holdsLease()) return none
       const node = options.node()
       askedAt = monotonic()
       const runs = yield* store.claim({
@@ -217,8 +232,9 @@ export const makeAssigner = (
         limit,
         acknowledged: false,
       })
-      if (runs.length === 0) return false
+      if (runs.length === 0) return none
       const inputs = yield* Effect.retry(options.inputsOf(runs), { times: 5 })
+      if (runs.some(({ job }) => placements.get(job)?.broadcast === true)) yield* elsewhere.look
       // The node began to stop, or lost its lease, while these were on their way: they go back untouched.
       if (closed || options.node() !== node) for (const run of runs) options.settle(run, { kind: "released" })
       else
@@ -226,7 +242,7 @@ export const makeAssigner = (
           group,
           runs.map((run) => ({ run, inputs: inputs(run) })),
         )
-      return runs.length === limit
+      return { count: runs.length, more: runs.length === limit }
     })
     const round = Effect.gen(function* () {
       if ((closed && sure.isOpen()) || !options.holdsLease()) return false
@@ -236,8 +252,17 @@ export const makeAssigner = (
       }
       groups ??= join()
       for (const { run } of parked.values()) if (!mayTake(groups, run)) giveBack(run)
+      const asked = groups
+      const given = new Array<Group>()
       let more = false
-      for (const group of groups) more = (yield* claimFor(group)) || more
+      for (const group of asked) {
+        const claimed = yield* claimFor(group)
+        if (claimed.count > 0) given.push(group)
+        more ||= claimed.more
+      }
+      // Whoever was first is last, so that a backlog of one does not starve the others of the workers they share.
+      const [first] = given
+      if (first !== undefined && groups === asked) groups = [...asked.filter((each) => each !== first), first]
       // A claim also ends what is over its deadline or too late to start: without one nobody would, while no worker has room.
       if (monotonic() - askedAt >= options.pollMillis) {
         askedAt = monotonic()
@@ -291,30 +316,3 @@ export const makeAssigner = (
 
 const mayTake = (groups: ReadonlyArray<Group>, { job, queue }: Run): boolean =>
   groups.some(({ jobs, queues }) => jobs.includes(job) && queues.includes(queue))
-
-const assignOf = (
-  run: Run,
-  { needs, step }: Inputs,
-  part: ReturnType<typeof shardOf>,
-  timeoutMillis: number | null,
-  lateMillis: number,
-): Omit<Assign, "type" | "id"> => ({
-  run: run.id,
-  attempt: run.attempt,
-  token: run.token,
-  job: run.job,
-  queue: run.queue,
-  input: part === null ? run.input : part.input,
-  attemptMax: run.attemptMax,
-  timeoutMillis,
-  dueAt: run.dueAt,
-  lateMillis,
-  nominalAt: run.nominalAt,
-  schedule: run.scheduleId,
-  needs: [...needs].map(([job, output]) => ({ job, output })),
-  step:
-    step === null || run.parentId === null || run.step === null
-      ? null
-      : { place: run.step, parent: run.parentId, input: step.input, needs: step.needs },
-  ...(part === null ? {} : { shard: { index: part.shard.index, count: part.shard.count } }),
-})

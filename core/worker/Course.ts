@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { failed, type Outcome, type Settled } from "../domain/Outcome.ts"
 import type { Run } from "../domain/Run.ts"
+import { spanMaxMillis } from "../domain/TimeSpan.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { Events } from "../observe/Event.ts"
 import type { StopReason } from "../ports/Executor.ts"
@@ -131,7 +132,12 @@ export const makeCourse = (
         attempt.takeBack = timers.after(timeoutGraceMillis, decide)
       })
     }
+    /** As the worker said it, where that is possible: dates beyond all calendars and steps that nobody does are not. */
     const trusted = (attempt: Attempt, outcome: Outcome): Outcome => {
+      if (outcome.kind === "snoozed")
+        return { ...outcome, delayMillis: Math.min(outcome.delayMillis, spanMaxMillis) }
+      if (outcome.kind === "failed" && outcome.retryAfterMillis !== null)
+        return { ...outcome, retryAfterMillis: Math.min(outcome.retryAfterMillis, spanMaxMillis) }
       if (outcome.kind !== "expanded") return outcome
       const { hello, grant } = attempt.seat
       const why = options.whyNot(outcome, hello.queues ?? grant.queues)

@@ -78,12 +78,15 @@ export const makeDesk = (
       now: () => moment().now,
       pollMillis: options.pollMillis,
       doubtMillis: options.terms.lostMillis,
-      onLost: (run, worker) => {
+      onLost: (run, worker, done) => {
         const outcome = lostWith(
           worker,
           "the store did not answer when it came with the run, and then it did not",
         )
-        options.settle(run, outcome, 0, () => assigner.wake())
+        options.settle(run, outcome, 0, () => {
+          done()
+          assigner.wake()
+        })
       },
       onTrouble: options.onTrouble,
     })
@@ -174,7 +177,11 @@ export const makeDesk = (
       adoption.done(runs)
       course.orphaned(previous, "it has a new session, and does not name it")
       asked.onSeat(seat)
-      tell(seat, "connected", `${hello.runtime}, version ${hello.version}`)
+      tell(
+        seat,
+        "connected",
+        hello.version === "" ? hello.runtime : `${hello.runtime}, version ${hello.version}`,
+      )
       seat.take(effects)
       changed()
       return seat

@@ -1,6 +1,6 @@
 // Real processes for the suites that need them: each is started with one of the three runtimes' own binaries,
 // heard line by line, signalled by its own pid only, and ended at the latest when its test ends.
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -12,8 +12,12 @@ export const root = fileURLToPath(new URL("../..", import.meta.url))
 /** The three runtimes. */
 export type RuntimeName = "node" | "bun" | "deno"
 
+/** What starts a script of this repository. */
+export type ProgramName = RuntimeName | "python"
+
 /** How a script is started: the binary itself, never a wrapper, or a kill would hit the wrapper. */
-export const commandOf = (runtime: RuntimeName): ReadonlyArray<string> => {
+export const commandOf = (runtime: ProgramName): ReadonlyArray<string> => {
+  if (runtime === "python") return ["python3", "-u"]
   const bin = (name: string): string => join(root, "node_modules", ".bin", name)
   if (runtime === "bun") return [bin("bun")]
   if (runtime === "deno") return [bin("deno"), "run", "-A"]
@@ -24,6 +28,9 @@ export const commandOf = (runtime: RuntimeName): ReadonlyArray<string> => {
 export const runtimes: ReadonlyArray<RuntimeName> = (["node", "bun", "deno"] as const).filter((runtime) =>
   existsSync(commandOf(runtime)[0] ?? ""),
 )
+
+/** Whether Python is. */
+export const hasPython = spawnSync("python3", ["--version"]).status === 0
 
 /** A started process. */
 export interface Child {
@@ -41,9 +48,9 @@ export interface Child {
 }
 
 /** Starts a script of this repository, in its root: Deno finds its import map there. */
-export type Start = (runtime: RuntimeName, args: ReadonlyArray<string>) => Child
+export type Start = (runtime: ProgramName, args: ReadonlyArray<string>) => Child
 
-const startIn = (alive: Set<ChildProcess>, runtime: RuntimeName, args: ReadonlyArray<string>): Child => {
+const startIn = (alive: Set<ChildProcess>, runtime: ProgramName, args: ReadonlyArray<string>): Child => {
   const [command = "", ...before] = commandOf(runtime)
   const child = spawn(command, [...before, ...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
   alive.add(child)

@@ -1,13 +1,16 @@
-// `npm run chaos -- --store postgres|sqlite --kills K [--seed S] [--seconds N] [--runs R] [--schedules H] [--json]`: real processes, real
-// faults, and a check of what they left behind. Exit code 1 when a promise was broken, 2 when it could not be looked at.
+// `npm run chaos -- --store postgres|sqlite --kills K ...` and `npm run chaos -- --workers [--store sqlite|postgres] ...`: real
+// processes, real faults, and a check of what they left behind. Exit code 1 when a promise was broken, 2 when it could not
+// be looked at.
 import { parseArgs } from "node:util"
 import { cannotStart } from "../adapters/store-sql/postgres/ownServer.ts"
 import { textOf } from "./postgres/report.ts"
 import { runChaos } from "./postgres/run.ts"
 import { killAgainAndAgain } from "./sqliteKills.ts"
+import { textOf as textOfWorkers } from "./workers/report.ts"
+import { runChaos as runWorkers } from "./workers/run.ts"
 
-const usage =
-  "Usage: chaos --store postgres|sqlite --kills K [--seed S] [--seconds N] [--runs R] [--schedules H] [--json]"
+const usage = `Usage: chaos --store postgres|sqlite --kills K [--seed S] [--seconds N] [--runs R] [--schedules H] [--json]
+       chaos --workers [--store sqlite|postgres] [--faults K] [--seed S] [--seconds N] [--runs R] [--slack MS] [--keep FOLDER] [--json]`
 
 const text = { type: "string" } as const
 const { values } = parseArgs({
@@ -18,13 +21,17 @@ const { values } = parseArgs({
     seconds: text,
     runs: text,
     schedules: text,
+    workers: { type: "boolean", default: false },
+    faults: text,
+    slack: text,
+    keep: text,
     json: { type: "boolean", default: false },
   },
 })
 
 /** A whole number from `min` to `max`, or the end of the program. */
 const whole = (
-  name: "kills" | "seed" | "seconds" | "runs" | "schedules",
+  name: "kills" | "faults" | "seed" | "seconds" | "runs" | "schedules" | "slack",
   standard: number,
   min: number,
   max: number,
@@ -38,6 +45,8 @@ const whole = (
 
 // A fault takes seven seconds on the average: some are alone for longer than the lease.
 const secondsPerFault = 7
+// One with workers takes longer: some are silences of 20 s, and each waits until its worker has something in hand.
+const secondsPerWorkerFault = 12
 const kills = whole("kills", 30, 1, 500)
 const seed = whole("seed", Date.now() % 2 ** 31, 0, 2 ** 31)
 const say = (line: string): void => {
@@ -71,7 +80,32 @@ const overSqlite = async (): Promise<number> => {
   return report.violations.length === 0 ? 0 : 1
 }
 
-const run = { postgres: overPostgres, sqlite: overSqlite }[values.store ?? ""]
+const withWorkers = async (): Promise<number> => {
+  const store = values.store ?? "sqlite"
+  if (store !== "sqlite" && store !== "postgres") {
+    console.error(`--store ${store}. ${usage}`)
+    return 2
+  }
+  if (store === "postgres" && cannotStart !== null) {
+    console.error(`Cannot start a PostgreSQL server: ${cannotStart}`)
+    return 2
+  }
+  const faults = whole("faults", 30, 1, 500)
+  const report = await runWorkers({
+    store,
+    seed,
+    faults,
+    seconds: whole("seconds", faults * secondsPerWorkerFault, 1, 7200),
+    runs: whole("runs", 3000, 1, 1_000_000),
+    slackMillis: whole("slack", 0, 0, 60_000),
+    ...(values.keep === undefined ? {} : { keep: values.keep }),
+    say,
+  })
+  console.log(values.json ? JSON.stringify(report, null, 2) : textOfWorkers(report))
+  return report.checks.every(({ violations }) => violations.length === 0) ? 0 : 1
+}
+
+const run = values.workers ? withWorkers : { postgres: overPostgres, sqlite: overSqlite }[values.store ?? ""]
 if (run === undefined) {
   console.error(`--store ${values.store ?? "is missing"}. ${usage}`)
   process.exit(2)

@@ -1,7 +1,8 @@
 // A worker against a scripted server over real sockets, on whichever runtime this is: what becomes of runs when all goes
 // well, and when frames, connections, servers and handlers do not.
+import { type AddressInfo, createServer } from "node:net"
 import { afterEach, describe, expect, test } from "vitest"
-import { flow, job, NonRetryable, RetryAfter, type RunContext } from "../../apps/sdk/mod.ts"
+import { flow, job, NonRetryable, onWorkers, RetryAfter, type RunContext } from "../../apps/sdk/mod.ts"
 import {
   type JobsOptions,
   type RunningWorker,
@@ -506,6 +507,18 @@ describe("an end", () => {
     expect(performance.now() - from).toBeLessThan(3_000)
   })
 
+  test("with a server that never answers: a stop ends it at once", async () => {
+    const mute = createServer(() => {})
+    await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve))
+    const { port } = mute.address() as AddressInfo
+    const each = await start({ url: `ws://127.0.0.1:${port}/v1/worker` })
+    await pause(100)
+    const from = performance.now()
+    expect(await each.stop()).toMatchObject({ why: "drained" })
+    expect(performance.now() - from).toBeLessThan(3_000)
+    mute.close()
+  })
+
   test("without a server, when it is told to give up", async () => {
     const server = await serve()
     await server.close()
@@ -578,6 +591,7 @@ describe("wrong options", () => {
     ["giveUp", { giveUp: -1 }],
     ["jobs", { jobs: [] }],
     ["jobs[0]", { jobs: [{}] }],
+    ["jobs", { jobs: [job("away", { run: onWorkers() })] }],
     ["handlers", { handlers: "thread" }],
     ["handlers", { handlers: "elsewhere" }],
     ["config", { jobs: undefined, config: "no/such/file.ts" }],

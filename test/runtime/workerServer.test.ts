@@ -34,8 +34,17 @@ const etl = flow("etl", {}, (f) => {
   const extract = f.step("extract", { run: onWorkers<{ rows: number }>() })
   return f.step("load", { needs: { extract }, run: ({ extract }) => extract.rows * 2 })
 })
+// Here the last step is done by workers, which know the flow and have a function in its place.
+const sum = flow("sum", {}, (f) => {
+  const a = f.step("a", { run: () => ({ n: 20 }) })
+  return f.step("b", { needs: { a }, run: onWorkers<number>() })
+})
+const sumThere = flow("sum", {}, (f) => {
+  const a = f.step("a", { run: () => ({ n: 20 }) })
+  f.step("b", { needs: { a }, run: ({ a }) => a.n + 1 })
+})
 const config = (): Config => ({
-  jobs: [echo, failing, limited, long, block, etl],
+  jobs: [echo, failing, limited, long, block, etl, sum],
   storage: `sqlite:${join(folder, "a.db")}`,
   poll: "50ms",
 })
@@ -57,6 +66,7 @@ const handlers = [
       }),
   }),
   job("etl/extract", { run: () => ({ rows: 4 }) }),
+  sumThere,
 ]
 
 const open = async (port = 0): Promise<RunningServer> => {
@@ -104,6 +114,7 @@ test("runs of all kinds come to their ends", async () => {
     ["dead", 1, "Timeout"],
   ])
   expect(await (await etl.send()).result()).toBe(8)
+  expect(await (await sum.send()).result()).toBe(21)
 })
 
 test("a cancel reaches the handler", async () => {

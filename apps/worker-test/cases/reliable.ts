@@ -133,20 +133,29 @@ const newerToken: Case = {
   see: "rule 3",
   points: 1,
   run: async (stage) => {
-    const older = stage.assign("kit.deaf", { millis: 1_200 })
+    const older = stage.assign("kit.deaf", { millis: 2_000 })
     await acked(stage, older, "started")
+    // A handler that was not called yet need not be called at all.
+    await pause(300)
     const from = performance.now()
     const newer = stage.assign(
       "kit.log",
       { lines: 1 },
-      { run: older.run, attempt: 2, token: older.token + 1 },
+      { run: older.run, attempt: 3, token: older.token + 2 },
     )
+    // One between them was on its way for long: it must not be begun after the newer one.
+    const between = { run: older.run, attempt: 2, token: older.token + 1 }
+    stage.say(
+      JSON.stringify({ type: "assign", id: "x8", ...stage.rows.assignOf(between, "kit.log", { lines: 1 }) }),
+    )
+    const { reason } = await acked(stage, between, "refused")
+    must(reason === "over", "a token between them is refused, over", reason)
     await endedAs(stage, newer, "succeeded")
     const begun = acksOf(stage, newer).find(({ result }) => result === "started")
     const after = Math.round((begun?.at ?? from) - from)
     must(
-      after >= 900,
-      "it begins when the older handler, which takes 1,200 ms, has ended",
+      after >= 1_200,
+      "it begins when the older handler, which takes 2,000 ms, has ended",
       `after ${after} ms`,
     )
     must(

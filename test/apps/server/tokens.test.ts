@@ -167,7 +167,7 @@ describe("the book of a server", () => {
     expect(await worthOf(mixed)).toMatchObject({ why: "wrong" })
   })
 
-  test("a token that was made a moment ago is found, and unknown ones cause one look a second at most", async () => {
+  test("a token that was made a moment ago is found, and unknown ones cause a look a second at most", async () => {
     const { worthOf } = await open({ everyMillis: 600_000 })
     const { token } = await createToken(store, { name: "a" })
     const since = performance.now()
@@ -176,7 +176,10 @@ describe("the book of a server", () => {
       ...Array.from({ length: 50 }, () => worthOf(tokenText(makeToken()))),
     ])
     expect(answers.map(({ kind }) => kind)).toEqual(["valid", ...Array.from({ length: 50 }, () => "invalid")])
-    expect(looks).toBeLessThanOrEqual(1 + Math.ceil((performance.now() - since) / 1_000))
+    // Also one after the other: each has to wait for its second.
+    for (let each = 0; each < 2; each++)
+      expect(await worthOf(tokenText(makeToken()))).toMatchObject({ why: "unknown" })
+    expect(looks).toBeLessThanOrEqual(2 + Math.floor((performance.now() - since) / 1_000))
   })
 
   test("one that expires is over by the store's clock", async () => {

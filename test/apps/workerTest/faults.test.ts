@@ -70,7 +70,8 @@ describe("a worker that breaks a rule loses the cases that look at it, and no ot
     const lost = lostIn(await reportOf(fault))
     // What a machine that is too busy for the spans of a case made it lose, it does not lose again.
     const again = lost.filter((id) => !cases.includes(id))
-    const second = again.length === 0 ? null : await testWorker({ launch: faultyWorker(fault), cases: again })
+    const second =
+      again.length === 0 ? null : await testWorker({ launch: faultyWorker(fault as Fault), cases: again })
     const sure = lost.filter((id) => second === null || !again.includes(id) || lostIn(second).includes(id))
     expect([...sure].sort()).toEqual([...cases].sort())
   })

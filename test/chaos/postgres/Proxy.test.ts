@@ -91,3 +91,48 @@ test.each(["toServer", "toNode"] as const)(
     expect(one.state.said).toBe("ABC")
   },
 )
+
+test("one that loses ends as well tells of them when it has healed, or never to those that were reset", async () => {
+  const lossy = await Proxy.open((server.address() as AddressInfo).port, { losesEnds: true })
+  const open = async () => {
+    const state = { said: "", isClosed: false }
+    const socket = connect({ port: lossy.port, host: "127.0.0.1" })
+    socket.on("error", () => {}).on("close", () => (state.isClosed = true))
+    socket.setEncoding("utf8").on("data", (text: string) => (state.said += text))
+    socket.write("a")
+    await eventually("the answer", () => (state.said === "A" ? true : undefined))
+    return { socket, state, peer: peers.at(-1) as Socket }
+  }
+  const one = await open()
+  let isEnded = false
+  one.peer.on("close", () => (isEnded = true))
+  lossy.lose("both")
+  one.socket.write("b")
+  one.socket.end()
+  await pause(150)
+  expect([isEnded, heard]).toEqual([false, "a"])
+  lossy.heal()
+  await eventually("the end", () => (isEnded ? true : undefined))
+  expect(heard).toBe("ab")
+  await lossy.close()
+})
+
+test("an end at one side only leaves the other in its belief, and new connections go to another server", async () => {
+  const one = client()
+  one.socket.write("a")
+  await one.answer("A")
+  const peer = peers.at(-1) as Socket
+  let isEnded = false
+  peer.on("close", () => (isEnded = true))
+  proxy.halfClose("server")
+  await eventually("the server's end", () => (isEnded ? true : undefined))
+  one.socket.write("b")
+  await pause(150)
+  expect([one.state.isClosed, heard]).toEqual([false, "a"])
+  const other = createServer((socket) => void socket.on("error", () => {}).end("another"))
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
+  proxy.leadTo((other.address() as AddressInfo).port)
+  const two = client()
+  await two.answer("another")
+  await new Promise((resolve) => other.close(resolve))
+})

@@ -36,9 +36,11 @@ export const judge = (story: Story): ReadonlyArray<Verdict> => {
   return [...own, ...shared]
 }
 
-const lostName = "an acknowledged run is never lost"
+/** Of the shared checks, that which has one of its own. */
+export const lostName = "an acknowledged run is never lost"
 
-const acknowledged = ({ ledger, runs }: Story): Verdict => {
+/** What was acknowledged is there. */
+export const acknowledged = ({ ledger, runs }: Pick<Story, "ledger" | "runs">): Verdict => {
   const known = new Set(runs.map(({ id }) => id))
   const acks = ledger.filter(({ kind }) => kind === "ack")
   const lost = acks.filter(({ id }) => !known.has(id))
@@ -89,7 +91,8 @@ const seconds = ({ schedules, occurrences, pausedAt }: Story): Verdict => {
 
 const outputOf = ({ output }: Run): Output | null => (output === null ? null : (JSON.parse(output) as Output))
 
-const holders = ({ runs, effects }: Story): Verdict => {
+/** What a success brought names the process that held the token, and that process did it. */
+export const holders = ({ runs, effects }: Pick<Story, "runs" | "effects">): Verdict => {
   const starts = new Set(effects.flatMap((line) => (line.kind === "start" ? [keyOf(line)] : [])))
   const ends = new Set(effects.flatMap((line) => (line.kind === "end" && line.ok ? [keyOf(line)] : [])))
   const succeeded = runs.filter(({ state }) => state === "succeeded")
@@ -110,7 +113,8 @@ const holders = ({ runs, effects }: Story): Verdict => {
   }
 }
 
-const oneClaimer = ({ effects }: Story): Verdict => {
+/** No two starts have the same token. */
+export const oneClaimer = ({ effects }: Pick<Story, "effects">): Verdict => {
   const starts = effects.filter((line) => line.kind === "start")
   const byToken = Map.groupBy(starts, ({ id, token }) => `${id} ${token}`)
   const twice = [...byToken].filter(([, lines]) => lines.length > 1)
@@ -163,9 +167,11 @@ const late = (story: Story): Verdict => {
 const freezesToProve = 4
 
 /** Starts under a token when a newer one had been started already. */
-const lateStartsOf = (effects: ReadonlyArray<NodeLine>): ReadonlyArray<NodeLine & { kind: "start" }> => {
+export const lateStartsOf = <Line extends NodeLine>(
+  effects: ReadonlyArray<Line>,
+): ReadonlyArray<Line & Extract<EffectLine, { kind: "start" }>> => {
   const newest = new Map<string, number>()
-  return effects.filter((line): line is NodeLine & Extract<EffectLine, { kind: "start" }> => {
+  return effects.filter((line): line is Line & Extract<EffectLine, { kind: "start" }> => {
     if (line.kind !== "start") return false
     const isLate = line.token < (newest.get(line.id) ?? 0)
     if (!isLate) newest.set(line.id, line.token)
@@ -176,10 +182,7 @@ const lateStartsOf = (effects: ReadonlyArray<NodeLine>): ReadonlyArray<NodeLine 
 // How long after it an incident may still show: an answer that was on its way, and the lease that ended of it.
 const afterMillis = 10_000
 
-const lateStarters = (
-  { incidents }: Story,
-  lateStarts: ReadonlyArray<NodeLine & { kind: "start" }>,
-): Verdict => {
+const lateStarters = ({ incidents }: Story, lateStarts: ReadonlyArray<NodeLine>): Verdict => {
   const explains = ({ kind, pid, from, to }: Incident, line: NodeLine): boolean =>
     (kind === "database" || (pid === line.pid && kind !== "kill")) &&
     from <= line.at &&

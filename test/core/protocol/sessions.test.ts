@@ -610,6 +610,11 @@ describe("worker session", () => {
     stepWorker(state, told(assignment), at(1))
     const newer = stepWorker(state, told({ ...assignment, token: 2, attempt: 2 }), at(2))
     expect(kindsOf(newer)).toEqual(["stop", "send"])
+    // One that is older than one that waits would be begun after it.
+    const late = told({ ...assignment, id: "s7", token: 3, attempt: 3 })
+    stepWorker(state, late, at(2))
+    const between = stepWorker(state, told({ ...assignment, token: 2, attempt: 2 }), at(2))
+    expect(sent(between)).toMatchObject([{ acks: [{ token: 2, result: "refused", reason: "over" }] }])
     expect(kindsOf(stepWorker(state, over("r1", 1), at(3)))).toEqual(["send", "begin"])
   })
 

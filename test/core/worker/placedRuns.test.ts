@@ -117,12 +117,13 @@ describe("placed runs", () => {
   })
 })
 
+/** A handler that says whose it is, and which part it was given. */
+const shardTeller = (name: string): TestWorkerOptions["handlers"] => ({
+  work: ({ assign }) => ({ name, shard: assign.shard, input: assign.input }),
+})
+
 describe("a broadcast", () => {
   const broadcast = (where: string | null = null) => placed({ where, broadcast: true })
-  const shardTeller = (name: string): TestWorkerOptions["handlers"] => ({
-    work: ({ assign }) => ({ name, shard: assign.shard, input: assign.input }),
-  })
-
   test("is one run for each worker that fits, with its part and the input of the whole", async () => {
     const world = desks()
     const server = await world.serve({ jobs: [broadcast("zone in (a, b)")] })
@@ -218,6 +219,55 @@ describe("a broadcast", () => {
     expect((await world.row(id)).state).toBe("dead")
     expect(bad.begun).toHaveLength(3)
     expect(good.begun).toHaveLength(1)
+  })
+})
+
+describe("a broadcast over several nodes", () => {
+  const start = async (world: DeskWorld) => {
+    const jobs = [placed({ where: "zone = a", broadcast: true })]
+    const servers = [
+      await world.serve({ name: "s1", jobs }),
+      await world.serve({ name: "s2", jobs }),
+      await world.serve({ name: "s3", jobs }),
+    ] as const
+    const who = { labels: { zone: "a" } }
+    const workers = ["w1", "w2", "w3", "w4"].map((name, n) =>
+      workerOf(world, servers[n % 2] as Server, name, who, shardTeller(name)),
+    )
+    workerOf(world, servers[0], "else", { labels: { zone: "b" } }, shardTeller("else"))
+    // What each node says of its workers is there for the others.
+    await world.advance(3_000)
+    return { servers, workers }
+  }
+
+  test("is for the workers of all of them, one part each, whichever node claims what", async () => {
+    const world = desks()
+    const { servers, workers } = await start(world)
+    for (let round = 0; round < 10; round++) {
+      const id = await (servers[round % 3] as Server).send("work")
+      await world.advance(10_000)
+      const whole = await world.row(id)
+      expect(whole.state).toBe("succeeded")
+      expect(JSON.parse(whole.output ?? "null")).toMatchObject(
+        ["w1", "w2", "w3", "w4"].map((name, index) => ({ name, shard: { index, count: 4 } })),
+      )
+    }
+    expect(workers.map(({ begun }) => begun.length)).toEqual([10, 10, 10, 10])
+  })
+
+  test("a part whose worker is gone, and its node with it, goes to another one", async () => {
+    const world = desks()
+    const { servers, workers } = await start(world)
+    const id = await servers[0].send("work")
+    await servers[1].crash()
+    workers[1]?.kill()
+    workers[3]?.kill()
+    await world.advance(60_000)
+    const whole = await world.row(id)
+    expect(whole.state).toBe("succeeded")
+    expect(
+      (JSON.parse(whole.output ?? "null") as ReadonlyArray<{ name: string }>).map(({ name }) => name),
+    ).toEqual(["w1", expect.stringMatching(/w1|w3/), "w3", expect.stringMatching(/w1|w3/)])
   })
 })
 
