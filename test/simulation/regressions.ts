@@ -107,4 +107,10 @@ export const regressions: ReadonlyArray<Regression> = [
     story: "no worker had room, and a flow went on over its deadline (simulated.test)",
   },
   { seed: 1342, swarm: {}, story: "the same, with another flow (simulated.test)" },
+  {
+    seed: 93,
+    swarm: {},
+    story: "a node handed back what its worker had begun at another one (Course: a vanished worker's runs)",
+  },
+  { seed: 466, swarm: {}, story: "the same, under another token (Course: a vanished worker's runs)" },
 ]

@@ -88,6 +88,8 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
   const name = (seat: Seat, worker: string): string => `${seat.name} ${worker}`
   const full = (which: string, until: number): void =>
     void fullAt.set(which, Math.max(until, fullAt.get(which) ?? 0))
+  /** It does not read what it was sent, and is sent nothing more. */
+  const isSlow = ({ client }: Line): boolean => client.buffered() > swarm.bufferedBytesHigh
   /** It is asked again after its next heartbeat, where that comes. */
   const refused = (line: Line, { reason }: Ack["acks"][number]): void => {
     watch.counters.refused++
@@ -101,18 +103,16 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
       view?.status === "alive" &&
       view.inHand < Math.min(capacity, view.slots + view.prefetch) &&
       boast.slots === 0
-    if (!isFree) full(name(seat, who.worker), world.elapsed)
+    const line = posts().find(({ member }) => member.who === who)?.line
+    if (!isFree || (line != null && isSlow(line))) full(name(seat, who.worker), world.elapsed)
   }
 
-  const checkReleased = ({ args, changes }: Call): void => {
+  const checkReleased = ({ changes }: Call): void => {
     for (const { before, after } of changes) {
       if (before?.state !== "running" || after.state !== "ready" || !isClaimed(before)) continue
       const own = said.get(key(before))
       const isHandedBack = own?.type === "result" && own.outcome.kind === "released"
-      const isReleased = (args[0] as ReadonlyArray<Settlement>).some(
-        ({ kind, id, token }) => kind === "released" && id === before.id && token === before.token,
-      )
-      if (isReleased && before.startAcknowledged && !isHandedBack)
+      if (before.startAcknowledged && !isHandedBack)
         violated("W3", after, `was begun under ${before.token}, and handed back as if it were not`)
     }
   }
@@ -231,6 +231,7 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
     },
     frame: (line, direction, frame) => {
       if (direction === "down") {
+        if (isSlow(line)) full(`${line.node} ${line.worker}`, world.elapsed)
         if (frame.startsWith('{"type":"assign"')) assigned(line, JSON.parse(frame) as Assign)
         else if (frame.startsWith('{"type":"welcome"')) welcomed(line, JSON.parse(frame) as Welcome)
       } else if (frame.startsWith('{"type":"result"') || frame.startsWith('{"type":"failure"')) {
