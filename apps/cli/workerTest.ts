@@ -1,16 +1,6 @@
 // `uhrwerk worker-test`: whether a worker in any language keeps the protocol's promises, as a score by group. Of each
 // that it does not keep, people are told what was expected, what was seen, and why it matters; programs get JSON.
-import {
-  allCases,
-  type Group,
-  groups,
-  killAll,
-  launchCommand,
-  type Report,
-  type Scored,
-  testWorker,
-  wordsOf,
-} from "../worker-test/mod.ts"
+import type { Group, Report, Scored } from "../worker-test/mod.ts"
 import { UsageError } from "./errors.ts"
 import { jsonOf, paint, plain } from "./format.ts"
 import { type Command, none } from "./open.ts"
@@ -21,6 +11,9 @@ export const workerTest: Command = {
   about: "plays the server to a worker in any language and scores it; exit code 1 below full marks",
   run: async (args, flags) => {
     none(args)
+    // Nobody else has to wait until it is loaded.
+    const { allCases, groups, killAll, launchCommand, testWorker, wordsOf } =
+      await import("../worker-test/mod.ts")
     const words = wordsOf(flags.cmd ?? "")
     if (words === null)
       throw new UsageError('--cmd says how the worker is started, such as --cmd "python3 worker.py"')
@@ -42,7 +35,7 @@ export const workerTest: Command = {
       ...(cases === undefined ? {} : { cases }),
     })
     if (flags.json === true) console.log(jsonOf(report, 2))
-    else print(report, flags.verbose === true)
+    else print(report, groups, flags.verbose === true)
     return report.points === report.pointsMax ? 0 : 1
   },
 }
@@ -61,7 +54,8 @@ const listed = (
   return names
 }
 
-const print = ({ cases, points, pointsMax, runtime, version, millis }: Report, verbose: boolean): void => {
+const print = (report: Report, groups: ReadonlyArray<Group>, verbose: boolean): void => {
+  const { cases, points, pointsMax, runtime, version, millis } = report
   const score = (of: ReadonlyArray<Scored>): string => {
     const sum = (some: ReadonlyArray<Scored>): number => some.reduce((all, each) => all + each.points, 0)
     return `${sum(of.filter(({ ok }) => ok))} of ${sum(of)}`

@@ -2,10 +2,11 @@
 // conversations, and counts what it keeps of the protocol's promises. Scenes run side by side, each with a process of
 // the worker and a server of its own. The kit ends in bounded time, and no process outlives it.
 import { type Case, type Group, type Scene, Unmet } from "./Case.ts"
+import { audits } from "./cases/audits.ts"
 import { core } from "./cases/core.ts"
 import { polite } from "./cases/polite.ts"
 import { reliable } from "./cases/reliable.ts"
-import { audits, wire } from "./cases/wire.ts"
+import { wire } from "./cases/wire.ts"
 import { showEntry } from "./Entry.ts"
 import type { Launch } from "./Launch.ts"
 import { Stage } from "./Stage.ts"

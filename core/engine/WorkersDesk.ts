@@ -8,6 +8,7 @@ import type { IdSource } from "../domain/Ids.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { Outcome } from "../domain/Outcome.ts"
 import type { Run } from "../domain/Run.ts"
+import { spanMaxMillis } from "../domain/TimeSpan.ts"
 import { parseGraph } from "../flow/Graph.ts"
 import type { Events } from "../observe/Event.ts"
 import { Executor } from "../ports/Executor.ts"
@@ -104,6 +105,11 @@ const placementsOf = (book: JobBook): Result.Result<ReadonlyMap<string, Compiled
     return found
   })
 
+const isQueue = (book: JobBook, queue: string): boolean => {
+  for (const job of book.jobs.values()) if (job.queue === queue) return true
+  return false
+}
+
 const whyNot = (
   book: JobBook,
   { expansion }: Extract<Outcome, { kind: "expanded" }>,
@@ -114,10 +120,14 @@ const whyNot = (
     if (!book.jobs.has(job)) return `a step is of job "${job}", which the server does not know`
     if (queues?.includes(queue) === false)
       return `a step is for queue "${queue}", which the token does not allow`
+    if (!isQueue(book, queue))
+      return `a step is for queue "${queue}", which no job has, so nobody looks there`
   }
   if (expansion.kind !== "flow") return null
   const graph = parseGraph(expansion.definition.steps)
   if (Result.isFailure(graph)) return graph.failure.message
-  const { output } = expansion.definition
+  const { output, timeoutMillis } = expansion.definition
+  if (timeoutMillis !== null && timeoutMillis > spanMaxMillis)
+    return "its limit of time is more than 100 years"
   return output === null || graph.success.places.has(output) ? null : `no step is called "${output}"`
 }

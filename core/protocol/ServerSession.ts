@@ -6,7 +6,7 @@
 import { textMax } from "./Limits.ts"
 import type { Assign } from "./Message.ts"
 import { payloadFailure } from "./Outcomes.ts"
-import { again, closing, cut, type Effects, finish, held, keyIn, send, settle } from "./ServerHeld.ts"
+import { again, begun, closing, cut, type Effects, finish, held, keyIn, send, settle } from "./ServerHeld.ts"
 import { hears, refusedFrame } from "./ServerHears.ts"
 import { greeted } from "./ServerOpen.ts"
 import {
@@ -80,8 +80,13 @@ export const stepServer = (
       break
     case "end":
       if (state.phase === "open") closing(state, event.close, event.reason, effects)
-      if (event.keep === true)
+      if (event.keep === true) {
+        for (const each of event.named ?? []) {
+          const entry = state.held.get(keyOf(each))
+          if (entry !== undefined && each.state !== "waiting") begun(entry, effects)
+        }
         for (const [key, entry] of state.held) if (entry.state === "started") state.held.delete(key)
+      }
       finish(state, event.reason, false, effects)
       break
     case "tick":

@@ -91,8 +91,15 @@ export type ServerEvent =
   /**
    * The session ends now: its name was taken, its token revoked, the server stops. With `keep` the attempts that were
    * begun stay as they are in the store: whoever comes next adopts them from the worker's hello, or reclaims them.
+   * `named`: what that hello says, if it is there already; it may have begun more than was heard of.
    */
-  | { readonly kind: "end"; readonly close: CloseName; readonly reason: string; readonly keep?: true }
+  | {
+      readonly kind: "end"
+      readonly close: CloseName
+      readonly reason: string
+      readonly keep?: true
+      readonly named?: Hello["inHand"]
+    }
   | { readonly kind: "tick" }
 
 export type ServerEffect =

@@ -120,6 +120,8 @@ const assigned = (state: WorkerState, assign: Assign, moment: Moment, effects: E
 const refusal = (state: WorkerState, { run, token, job }: Assign): string | null => {
   const { who } = state
   if ((state.begun.get(run) ?? 0) >= token) return "over"
+  // One that is behind a newer one, which waits for a handler to end, would be begun after it.
+  for (const other of state.hand.values()) if (other.run === run && other.token > token) return "over"
   if (state.drain !== null) return "draining"
   if (!who.jobs.includes(job)) return "noHandler"
   return state.hand.size >= who.slots + (who.prefetch ?? 0) ? "full" : null

@@ -49,8 +49,8 @@ export const makeAdoption = (options: {
   readonly pollMillis: number
   /** How long a worker may take to come again after the store did not answer. */
   readonly doubtMillis: number
-  /** It was adopted, and its worker did not come again. */
-  readonly onLost: (run: Run, worker: string) => void
+  /** It was adopted, and its worker did not come again; `done` is to be called when it is in nobody's hands any more. */
+  readonly onLost: (run: Run, worker: string, done: () => void) => void
   readonly onTrouble: (doing: string, error: StoreError) => void
 }): Effect.Effect<Adoption, never, Scope.Scope | RunStore> =>
   Effect.gen(function* () {
@@ -117,11 +117,14 @@ export const makeAdoption = (options: {
       if (due.length === 0) return
       const rows = yield* rowsOf(due.map(([, { run }]) => run.id))
       for (const [key, each] of due) {
-        if (asked.get(key) !== each) continue
-        asked.delete(key)
+        const forget = (): void => void (asked.get(key) === each && asked.delete(key))
         const row = rows.get(each.run.id)
         const isOurs = row?.token === each.run.token && row.node === options.node()
-        if (row?.state === "running" && isOurs) options.onLost(row, each.worker)
+        if (row?.state !== "running" || !isOurs) forget()
+        else if (asked.get(key) === each) {
+          each.lookAt = Number.POSITIVE_INFINITY
+          options.onLost(row, each.worker, forget)
+        }
       }
     })
     yield* supervise(

@@ -68,6 +68,13 @@ interface Group {
   readonly members: ReadonlyArray<Seat>
 }
 
+/** What one claim brought, and whether there may be more. */
+interface Brought {
+  readonly count: number
+  readonly more: boolean
+}
+const none: Brought = { count: 0, more: false }
+
 // Runs in one claim; parts of broadcasts that wait here for their worker.
 const claimMax = 200
 const parkedMax = 1000
@@ -89,7 +96,9 @@ export const makeAssigner = (
     const parked = new Map<string, Claimed & { readonly worker: string }>()
     const allQueues = [...new Set([...book.jobs.values()].map(({ queue }) => queue))]
     let groups: ReadonlyArray<Group> | undefined
+    const monotonic = (): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
     let closed = false
+    let askedAt = monotonic()
     // Closed when a claim failed: it may have been done, and then the store knows runs of ours that we do not.
     const sure = Latch.makeUnsafe(true)
 
@@ -213,8 +222,9 @@ export const makeAssigner = (
     const claimFor = Effect.fnUntraced(function* (group: Group) {
       if (parked.size > 0) yield* unpark(group)
       const limit = Math.min(roomIn(group), claimMax)
-      if (limit === 0 || closed || !options.holdsLease()) return false
+      if (limit === 0 || closed || !options.holdsLease()) return none
       const node = options.node()
+      askedAt = monotonic()
       const runs = yield* store.claim({
         node,
         queues: group.queues,
@@ -222,7 +232,7 @@ export const makeAssigner = (
         limit,
         acknowledged: false,
       })
-      if (runs.length === 0) return false
+      if (runs.length === 0) return none
       const inputs = yield* Effect.retry(options.inputsOf(runs), { times: 5 })
       if (runs.some(({ job }) => placements.get(job)?.broadcast === true)) yield* elsewhere.look
       // The node began to stop, or lost its lease, while these were on their way: they go back untouched.
@@ -232,7 +242,7 @@ export const makeAssigner = (
           group,
           runs.map((run) => ({ run, inputs: inputs(run) })),
         )
-      return runs.length === limit
+      return { count: runs.length, more: runs.length === limit }
     })
     const round = Effect.gen(function* () {
       if ((closed && sure.isOpen()) || !options.holdsLease()) return false
@@ -242,8 +252,22 @@ export const makeAssigner = (
       }
       groups ??= join()
       for (const { run } of parked.values()) if (!mayTake(groups, run)) giveBack(run)
+      const asked = groups
+      const given = new Array<Group>()
       let more = false
-      for (const group of groups) more = (yield* claimFor(group)) || more
+      for (const group of asked) {
+        const claimed = yield* claimFor(group)
+        if (claimed.count > 0) given.push(group)
+        more ||= claimed.more
+      }
+      // Whoever was first is last, so that a backlog of one does not starve the others of the workers they share.
+      const [first] = given
+      if (first !== undefined && groups === asked) groups = [...asked.filter((each) => each !== first), first]
+      // A claim also ends what is over its deadline or too late to start: without one nobody would, while no worker has room.
+      if (monotonic() - askedAt >= options.pollMillis) {
+        askedAt = monotonic()
+        yield* store.promote(claimMax)
+      }
       return more
     })
     const once = Effect.ensuring(

@@ -16,6 +16,8 @@ export interface Attempt {
   told: boolean
   /** Its outcome is on its way to the store. */
   settling: boolean
+  /** That outcome is not the worker's: it was handed back, or is lost. */
+  decided: boolean
   /** It was begun under an earlier server, which told of its start. */
   readonly adopted: boolean
 }

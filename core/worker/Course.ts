@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { failed, type Outcome, type Settled } from "../domain/Outcome.ts"
 import type { Run } from "../domain/Run.ts"
+import { spanMaxMillis } from "../domain/TimeSpan.ts"
 import type { JobBook } from "../domain/Job.ts"
 import type { Events } from "../observe/Event.ts"
 import type { StopReason } from "../ports/Executor.ts"
@@ -81,11 +82,22 @@ export const makeCourse = (
       attempt.settling = true
       attempt.takeBack?.()
       const durationMillis = attempt.startedAt === null ? 0 : moment().now - attempt.startedAt
-      options.settle(run, outcome, durationMillis, ({ result }) => {
+      options.settle(run, outcome, durationMillis, ({ result, state }) => {
         attempts.remove(attempt)
-        attempt.seat.step({ kind: "settled", run: run.id, token: run.token, result })
+        // Another node that lost the worker may have decided first, under the same token.
+        const isLost = outcome.kind === "succeeded" && state !== "succeeded"
+        attempt.seat.step({
+          kind: "settled",
+          run: run.id,
+          token: run.token,
+          result: isLost ? "stale" : result,
+        })
         options.onSettled()
       })
+    }
+    const giveUp = (attempt: Attempt, outcome: Outcome): void => {
+      attempt.decided = true
+      settle(attempt, outcome)
     }
     const stop = (attempt: Attempt, reason: StopReason): void => {
       if (attempt.told || attempt.settling) return
@@ -97,7 +109,7 @@ export const makeCourse = (
       node: options.node,
       pollMillis: options.pollMillis,
       onGone: (attempt) => stop(attempt, "cancelled"),
-      onLost: (attempt, reason) => settle(attempt, lostWith(attempt.seat.name, reason)),
+      onLost: giveUp,
       onTrouble: options.onTrouble,
     })
 
@@ -120,7 +132,12 @@ export const makeCourse = (
         attempt.takeBack = timers.after(timeoutGraceMillis, decide)
       })
     }
+    /** As the worker said it, where that is possible: dates beyond all calendars and steps that nobody does are not. */
     const trusted = (attempt: Attempt, outcome: Outcome): Outcome => {
+      if (outcome.kind === "snoozed")
+        return { ...outcome, delayMillis: Math.min(outcome.delayMillis, spanMaxMillis) }
+      if (outcome.kind === "failed" && outcome.retryAfterMillis !== null)
+        return { ...outcome, retryAfterMillis: Math.min(outcome.retryAfterMillis, spanMaxMillis) }
       if (outcome.kind !== "expanded") return outcome
       const { hello, grant } = attempt.seat
       const why = options.whyNot(outcome, hello.queues ?? grant.queues)
@@ -150,6 +167,7 @@ export const makeCourse = (
           takeBack: undefined,
           told: false,
           settling: false,
+          decided: false,
           adopted,
         })
       },
@@ -163,16 +181,20 @@ export const makeCourse = (
           case "outcome":
             return settle(attempt, trusted(attempt, effect.outcome))
           case "release":
-            return settle(attempt, effect.loss ? { kind: "released", loss: true } : { kind: "released" })
+            // A worker that vanished may have come to another node with it meanwhile, and begun it.
+            return effect.loss
+              ? lookAfter.lost(attempt, { kind: "released", loss: true })
+              : giveUp(attempt, { kind: "released" })
           case "lost":
-            return lookAfter.lost(attempt, effect.reason)
+            return lookAfter.lost(attempt, lostWith(attempt.seat.name, effect.reason))
           case "report":
             return report(attempt.run, effect.message)
         }
       },
       orphaned: (seat, reason) => {
         for (const attempt of attempts.values())
-          if (attempt.seat === seat && !attempt.settling) lookAfter.lost(attempt, reason)
+          if (attempt.seat === seat && !attempt.settling)
+            lookAfter.lost(attempt, lostWith(attempt.seat.name, reason))
       },
       unbegun: () =>
         [...attempts.values()].filter(({ startedAt, settling }) => startedAt === null && !settling),

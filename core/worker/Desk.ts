@@ -78,12 +78,15 @@ export const makeDesk = (
       now: () => moment().now,
       pollMillis: options.pollMillis,
       doubtMillis: options.terms.lostMillis,
-      onLost: (run, worker) => {
+      onLost: (run, worker, done) => {
         const outcome = lostWith(
           worker,
           "the store did not answer when it came with the run, and then it did not",
         )
-        options.settle(run, outcome, 0, () => assigner.wake())
+        options.settle(run, outcome, 0, () => {
+          done()
+          assigner.wake()
+        })
       },
       onTrouble: options.onTrouble,
     })
@@ -144,11 +147,19 @@ export const makeDesk = (
       if (previous !== undefined) {
         const isSame = previous.hello.incarnation === hello.incarnation
         const reason = isSame ? "a new session of the same process" : "a newer process has the worker's name"
-        previous.step({ kind: "end", close: "replaced", reason, ...(isSame ? { keep: true } : {}) })
+        previous.step({
+          kind: "end",
+          close: "replaced",
+          reason,
+          ...(isSame ? { keep: true, named: hello.inHand } : {}),
+        })
       }
       const queues = hello.queues ?? grant.queues
       const mayHave = (run: Run): boolean => {
-        const holder = attempts.of(run)?.seat
+        const attempt = attempts.of(run)
+        // Its end is on its way to the store: going on with it would be for nothing.
+        if (attempt?.decided === true) return false
+        const holder = attempt?.seat
         const isOver = holder === undefined || holder === previous || holder.state.phase === "over"
         const isFree = isOver && !options.isCarried(run) && !assigner.isParked(run)
         return isFree && hello.jobs.includes(run.job) && (queues === null || queues.includes(run.queue))

@@ -6,14 +6,15 @@ import type * as Scope from "effect/Scope"
 import type { StoreError } from "../domain/Errors.ts"
 import { supervise } from "../observe/Supervisor.ts"
 import { NodeStore, RunStore } from "../ports/Store.ts"
+import type { Outcome } from "../domain/Outcome.ts"
 import type { Attempt, Attempts } from "./Attempts.ts"
 
 /** Looks after the attempts that workers have. */
 export interface LookAfter {
   /** Its handler was called: the store is to know. */
   readonly started: (attempt: Attempt) => void
-  /** Its worker is gone with it. */
-  readonly lost: (attempt: Attempt, reason: string) => void
+  /** Its worker is gone with it: how it ends if it is still ours. */
+  readonly lost: (attempt: Attempt, outcome: Outcome) => void
   /** Asks now which attempts are still ours. */
   readonly check: () => void
   /** The workers are others, or different. */
@@ -35,7 +36,7 @@ export const makeLookAfter = (options: {
   /** Its run was cancelled, or is another's. */
   readonly onGone: (attempt: Attempt) => void
   /** It is still ours, and its worker is gone. */
-  readonly onLost: (attempt: Attempt, reason: string) => void
+  readonly onLost: (attempt: Attempt, outcome: Outcome) => void
   readonly onTrouble: (doing: string, error: StoreError) => void
 }): Effect.Effect<LookAfter, never, Scope.Scope | RunStore | NodeStore> =>
   Effect.gen(function* () {
@@ -43,7 +44,7 @@ export const makeLookAfter = (options: {
     const nodes = yield* NodeStore
     const { attempts } = options
     const begun = new Set<Attempt>()
-    const gone = new Map<Attempt, string>()
+    const gone = new Map<Attempt, Outcome>()
     const someBegun = Latch.makeUnsafe(false)
     const someGone = Latch.makeUnsafe(false)
     const unsure = Latch.makeUnsafe(false)
@@ -77,13 +78,13 @@ export const makeLookAfter = (options: {
         const some = takeSome(gone)
         const rows = new Map((yield* store.get(some.map(({ run }) => run.id))).map((row) => [row.id, row]))
         for (const attempt of some) {
-          const reason = gone.get(attempt) ?? ""
+          const outcome = gone.get(attempt)
           gone.delete(attempt)
           const row = rows.get(attempt.run.id)
           const isOurs = row?.token === attempt.run.token && row.node === options.node()
           // Its worker has come again with it meanwhile, and has a new seat.
           if (attempts.of(attempt.run) !== attempt) continue
-          if (row?.state === "running" && isOurs) options.onLost(attempt, reason)
+          if (outcome !== undefined && row?.state === "running" && isOurs) options.onLost(attempt, outcome)
           else attempts.remove(attempt)
         }
       }
@@ -130,8 +131,8 @@ export const makeLookAfter = (options: {
         begun.add(attempt)
         someBegun.openUnsafe()
       },
-      lost: (attempt, reason) => {
-        gone.set(attempt, reason)
+      lost: (attempt, outcome) => {
+        if (!gone.has(attempt)) gone.set(attempt, outcome)
         someGone.openUnsafe()
       },
       check: () => void unsure.openUnsafe(),

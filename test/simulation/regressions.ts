@@ -1,12 +1,14 @@
 // Seeds that once broke a promise, kept so that they never do again. A seed means the same only as long as workload and
 // faults stay as they are, so what lasts is the test that was made of each, which stands in brackets.
 
+import { restless, type Swarm } from "./Swarm.ts"
+
 /** A seed with the story behind it. */
 export interface Regression {
   readonly seed: number
   readonly story: string
-  /** With the seed's workers; the others were found before there were any, and go without. */
-  readonly workers?: true
+  /** What the seed would not choose by itself. Those that were found before there were workers go without any. */
+  readonly swarm?: Partial<Swarm>
 }
 
 /** All of them, in the order in which they were found. */
@@ -86,9 +88,23 @@ export const regressions: ReadonlyArray<Regression> = [
   { seed: 43013, story: "a skip of 118 years, which the model walked through (a check that was wrong)" },
   { seed: 10825, story: "a first instant that calendars set again (a check that was wrong)" },
   { seed: 118, story: "a run by hand in the very moment when a delay was over (a check that was wrong)" },
+  { seed: 14848, swarm: {}, story: "a worker got the job again that it has no handler for (reception.test)" },
+  { seed: 81, swarm: {}, story: "a drain left what a lost claim had given for a worker (simulated.test)" },
+  { seed: 172, swarm: {}, story: "the same, with another claim (simulated.test)" },
   {
-    seed: 14848,
-    workers: true,
-    story: "a worker got the job again that it has no handler for (the desk joins its groups anew)",
+    seed: 36,
+    swarm: restless,
+    story: "a part of a broadcast waited for ever for a worker that was gone (simulated.test)",
   },
+  {
+    seed: 2,
+    swarm: { ...restless, workerCrashMillis: 2000 },
+    story: "a new session handed back what its hello named as begun, and adopted it (sessions.test)",
+  },
+  {
+    seed: 420,
+    swarm: {},
+    story: "no worker had room, and a flow went on over its deadline (simulated.test)",
+  },
+  { seed: 1342, swarm: {}, story: "the same, with another flow (simulated.test)" },
 ]

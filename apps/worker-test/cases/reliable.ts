@@ -141,8 +141,15 @@ const newerToken: Case = {
     const newer = stage.assign(
       "kit.log",
       { lines: 1 },
-      { run: older.run, attempt: 2, token: older.token + 1 },
+      { run: older.run, attempt: 3, token: older.token + 2 },
     )
+    // One between them was on its way for long: it must not be begun after the newer one.
+    const between = { run: older.run, attempt: 2, token: older.token + 1 }
+    stage.say(
+      JSON.stringify({ type: "assign", id: "x8", ...stage.rows.assignOf(between, "kit.log", { lines: 1 }) }),
+    )
+    const { reason } = await acked(stage, between, "refused")
+    must(reason === "over", "a token between them is refused, over", reason)
     await endedAs(stage, newer, "succeeded")
     const begun = acksOf(stage, newer).find(({ result }) => result === "started")
     const after = Math.round((begun?.at ?? from) - from)

@@ -1,5 +1,5 @@
-// Wire: what a worker makes of frames that are odd, and of those that are wrong; and that its own are right.
-import { type Case, must, patience, type Scene, Unmet } from "../Case.ts"
+// Wire: what a worker makes of frames that are odd, and of those that are wrong.
+import { type Case, must, patience, type Scene } from "../Case.ts"
 import { acked, closings, failedAs, heard, outcomeOf, succeededWith } from "../look.ts"
 import { type Attempt } from "../Rows.ts"
 import type { Stage } from "../Stage.ts"
@@ -223,6 +223,10 @@ const badField = wrong("badField", "badField", "an assign with a token that is n
   json({ type: "assign", id: "x1", ...stage.rows.assignOf(stage.rows.make({}), "kit.echo", 1), token: "1" }),
 )
 
+const badType = wrong("badType", "badField", "a message whose type is a list", () =>
+  json({ type: ["assign"], id: "x1" }),
+)
+
 const noObject = wrong("noObject", "noObject", "JSON that is no object", () => "[1,2,3]")
 
 const odd: Case = {
@@ -242,76 +246,12 @@ const odd: Case = {
   },
 }
 
-/** A promise about all that the worker said in the whole kit. */
-export interface Audit extends Omit<Case, "run"> {
-  readonly judge: (stages: ReadonlyArray<Stage>) => void
-}
-
-const valid: Audit = {
-  id: "wire.valid",
-  expects: "every frame that it sent is a message of a worker by the published schema",
-  why: "a server ends the connection over one that is not",
-  see: "Messages",
-  points: 2,
-  judge: (stages) => {
-    for (const { entries } of stages)
-      for (const entry of entries)
-        if (entry.kind === "heard" && entry.refused !== null)
-          throw new Unmet(
-            "every frame is a message",
-            `${entry.refused} The frame: ${entry.frame.slice(0, 300)}`,
-          )
-  },
-}
-
-const ids: Audit = {
-  id: "wire.ids",
-  expects: "the ids of its messages are unique within a session",
-  why: "errors and answers to heartbeats name them",
-  see: "Connection",
-  points: 1,
-  judge: (stages) => {
-    for (const { entries } of stages) {
-      // Of one process, so that they also are over its reconnects, which may resume a session.
-      const seen = new Set<string>()
-      for (const entry of entries) {
-        if (entry.kind !== "heard" || entry.message === null) continue
-        const { id } = entry.message
-        must(!seen.has(id), "each id once", `"${id}" came twice`)
-        seen.add(id)
-      }
-    }
-  },
-}
-
-const incarnation: Audit = {
-  id: "core.incarnation",
-  expects: "each start of the process has an incarnation of its own, with at least 32 characters",
-  why: "it is how a server tells a reconnect from another process of the same name",
-  see: "hello (worker)",
-  points: 1,
-  judge: (stages) => {
-    const seen = new Set<string>()
-    for (const { hellos } of stages) {
-      const said = new Set(hellos.map((hello) => hello.incarnation))
-      must(said.size <= 1, "the same over the reconnects of a process", [...said])
-      for (const each of said) {
-        must(!seen.has(each), "another one for each process", each)
-        // 128 random bits take 22 characters at least, in Base64.
-        must(each.length >= 22, "128 random bits", each)
-        seen.add(each)
-      }
-    }
-  },
-}
-
-export const audits: ReadonlyArray<Audit> = [incarnation, valid, ids]
-
 export const wire: ReadonlyArray<Scene> = [
   { cases: [badJson], slow: true },
   { cases: [wrongSide] },
   { cases: [badField] },
   { cases: [noObject] },
+  { cases: [badType] },
   { cases: [unknownType, unknownFields, unicode, numbers, odd, large, payload] },
   { cases: [frameMax], terms: { frameBytesMax: 32_768, payloadBytesMax: 30_000 } },
   { cases: [capability] },

@@ -231,6 +231,48 @@ describe("how it stops", () => {
   })
 })
 
+describe("when it restarts", () => {
+  test("a handler on a worker goes on, and its run ends with the attempt that it began with", async () => {
+    let begun = 0
+    const { promise: wait, resolve: finish } = Promise.withResolvers<string>()
+    const long = job<void, string>("long", {
+      run: () => {
+        begun++
+        return wait
+      },
+    })
+    const more = {
+      jobs: [long],
+      storage: `sqlite:${newFile()}`,
+      worker: { concurrency: 0 },
+      lease: "20s",
+    } as const
+    const options = { workers: { terms: { restartMillis: 15_000 } } }
+    const before = await start(more, options)
+    const hand = await worker({ url: before.workerUrl, jobs: [long], name: "hand", guard: false }).start()
+    try {
+      const { id } = await send(before.url, { job: "long" })
+      await until(
+        "it runs",
+        () => begun,
+        (times) => times === 1,
+      )
+      await before.stop()
+      const after = await start(more, { ...options, port: Number(new URL(before.url).port) })
+      await until(
+        "the worker is back",
+        () => after.engine.workers?.inHandOf("hand") ?? [],
+        (hand) => hand.length === 1,
+      )
+      finish("done")
+      expect(await ended(after.url, id as string)).toMatchObject({ output: "done", attempt: 1, token: 1 })
+      expect(begun).toBe(1)
+    } finally {
+      await hand.stop({ grace: 0 })
+    }
+  })
+})
+
 describe("tokens", () => {
   const codeOf = async (url: string, options: RawOptions): Promise<{ code: number; reason: string }> => {
     const worker = await rawWorker(url, options)

@@ -1,11 +1,14 @@
 // `uhrwerk worker` as a person or a supervisor runs it: a process, its output, its signals and its exit codes.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { scriptedServer, type ScriptedServer, type ScriptOptions } from "../../common/scriptedServer.ts"
 import { cli, inProcess, moduleUrl } from "../cli/cli.ts"
 
+const script = fileURLToPath(moduleUrl("apps/cli/main.ts"))
 let folder = ""
 let server: ScriptedServer | undefined
 beforeEach(() => {
@@ -18,6 +21,7 @@ export default defineConfig({
   grace: "10s",
   jobs: [
     job("greet", { run: (name, ctx) => { ctx.log("greeting"); return "hello " + name } }),
+    job("pid", { run: () => process.pid }),
     job("slow", { run: (_, ctx) => new Promise((resolve) => setTimeout(resolve, 500)) }),
   ],
 })
@@ -53,7 +57,7 @@ test("takes the jobs of the config, says who it is, drains on SIGTERM and ends w
   expect(authorization).toBe("Bearer secret")
   expect(all("hello")[0]).toMatchObject({
     worker: "w-1",
-    jobs: ["greet", "slow"],
+    jobs: ["greet", "pid", "slow"],
     slots: 3,
     prefetch: 2,
     labels: { region: "eu", gpu: 2, spot: true },
@@ -72,7 +76,7 @@ test("takes the jobs of the config, says who it is, drains on SIGTERM and ends w
   expect(all("bye")).toHaveLength(1)
   for (const line of [
     'uhrwerk worker "w-1"',
-    "jobs: greet, slow",
+    "jobs: greet, pid, slow",
     "Connected to scripted",
     "greeting",
     "greet succeeded",
@@ -82,6 +86,55 @@ test("takes the jobs of the config, says who it is, drains on SIGTERM and ends w
     expect(stdout).toContain(line)
   expect(stdout).not.toContain("secret")
 })
+
+const isAlive = (pid: number): boolean => {
+  try {
+    // One that has ended and that nobody has asked about is there still, as Z.
+    return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.startsWith("Z") === false
+  } catch {
+    return false
+  }
+}
+
+test.skipIf(process.platform !== "linux")(
+  "processes of handlers: Ctrl-C to the group lets them end, and none outlives a worker that is killed",
+  async () => {
+    const { url, all, assign, until } = await serve()
+    const args = ["worker", "--url", url, "--handlers", "process", "--name", "w-1"]
+    const open = (): ChildProcess =>
+      spawn(process.execPath, [script, ...args], { cwd: folder, detached: true, stdio: "ignore" })
+    const roomOf = async (run: string): Promise<number> => {
+      const count = all("hello").length
+      await until("hello", () => all("hello").length > count, 20_000)
+      assign({ run, job: "pid" })
+      await until("the result", () => all("result").some((each) => each.run === run), 20_000)
+      const outcome = all("result").find((each) => each.run === run)?.outcome
+      return Number(outcome?.kind === "succeeded" ? outcome.output : Number.NaN)
+    }
+    const first = open()
+    try {
+      const room = await roomOf("r1")
+      expect(isAlive(room)).toBe(true)
+      assign({ run: "r2", job: "slow" })
+      await until("the start", () => all("ack").some(({ acks }) => acks.some((each) => each.run === "r2")))
+      const ended = new Promise((resolve) => first.on("close", resolve))
+      process.kill(-(first.pid ?? Number.NaN), "SIGINT")
+      expect(await ended).toBe(0)
+      expect(all("result").find((each) => each.run === "r2")?.outcome.kind).toBe("succeeded")
+      expect(isAlive(room)).toBe(false)
+    } finally {
+      first.kill("SIGKILL")
+    }
+    const second = open()
+    try {
+      const room = await roomOf("r3")
+      second.kill("SIGKILL")
+      await until("its end", () => !isAlive(room))
+    } finally {
+      second.kill("SIGKILL")
+    }
+  },
+)
 
 test("the token may be in the environment", async () => {
   let authorization: string | undefined

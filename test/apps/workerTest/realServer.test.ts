@@ -27,7 +27,10 @@ const workers = [
   {
     name: "deno",
     command: [
-      ...[at("node_modules/.bin/deno"), "run", "--allow-net", "--allow-env"],
+      at("node_modules/.bin/deno"),
+      "run",
+      "--allow-net",
+      "--allow-env",
       at("apps/examples/workers/deno/worker.ts"),
     ],
   },

@@ -392,6 +392,19 @@ describe("server session > bad input", () => {
     expect(stepServer(state, heard(success("w3", "r1")), at(4))).toEqual([])
   })
 
+  test("a new session of the same process: what its hello names as begun stays, though nobody had heard of it", () => {
+    const state = server()
+    stepServer(state, assigned("r1"), at(1))
+    stepServer(state, assigned("r2"), at(1))
+    const named = [{ ...ofRun("r1"), state: "ended" as const }]
+    const end: ServerEvent = { kind: "end", close: "replaced", reason: "again", keep: true, named }
+    expect(stepServer(state, end, at(2)).filter(({ kind }) => kind !== "close")).toMatchObject([
+      { kind: "started", run: "r1" },
+      { kind: "release", run: "r2" },
+      { kind: "over" },
+    ])
+  })
+
   test("a frame of an older connection does nothing", () => {
     const state = server()
     stepServer(state, { kind: "resume", connection: 2, hello: { ...hello, connection: 2 } }, at(1))
@@ -597,6 +610,11 @@ describe("worker session", () => {
     stepWorker(state, told(assignment), at(1))
     const newer = stepWorker(state, told({ ...assignment, token: 2, attempt: 2 }), at(2))
     expect(kindsOf(newer)).toEqual(["stop", "send"])
+    // One that is older than one that waits would be begun after it.
+    const late = told({ ...assignment, id: "s7", token: 3, attempt: 3 })
+    stepWorker(state, late, at(2))
+    const between = stepWorker(state, told({ ...assignment, token: 2, attempt: 2 }), at(2))
+    expect(sent(between)).toMatchObject([{ acks: [{ token: 2, result: "refused", reason: "over" }] }])
     expect(kindsOf(stepWorker(state, over("r1", 1), at(3)))).toEqual(["send", "begin"])
   })
 

@@ -291,7 +291,14 @@ describe("flows that workers expand", () => {
     kind: "expanded" as const,
     expansion: {
       kind: "flow" as const,
-      definition: { name: "flow", version: "1", steps, output, failFast: true, timeoutMillis: null },
+      definition: {
+        name: "flow",
+        version: "1",
+        steps,
+        output,
+        failFast: true,
+        timeoutMillis: null as number | null,
+      },
     },
     retryable: false,
   })
@@ -319,12 +326,20 @@ describe("flows that workers expand", () => {
     ])
   })
 
+  const whole = definition([step("a", [])])
+  const { definition: ofWhole } = whole.expansion
+  const forever = {
+    ...whole,
+    expansion: { ...whole.expansion, definition: { ...ofWhole, timeoutMillis: 31_557_600_000_000_000 / 4 } },
+  }
   const bad: ReadonlyArray<readonly [name: string, outcome: ReturnType<typeof definition>, text: RegExp]> = [
     ["a cycle", definition([step("a", ["b"]), step("b", ["a"])]), /circle|cycle/],
     ["an unknown job", definition([step("a", [], "nothing")]), /does not know/],
     ["a queue that its token does not allow", definition([step("a", [], "secret", "secrets")]), /not allow/],
     ["a step twice", definition([step("a", []), step("a", [])]), /"a"/],
     ["a need that is not there", definition([step("a", ["z"])]), /"z"/],
+    ["a queue that no job has", definition([step("a", [], "step", "nowhere")]), /no job has/],
+    ["a limit of a million years", forever, /100 years/],
     ["an output that is no step", definition([step("a", [])], "z"), /no step is called "z"/],
   ]
   for (const [name, outcome, text] of bad)
@@ -333,7 +348,11 @@ describe("flows that workers expand", () => {
       const server = await world.serve({
         jobs: flowJobs,
         workers: {
-          admit: () => Effect.succeed({ kind: "granted", grant: { id: "key", queues: ["default"] } }),
+          admit: () =>
+            Effect.succeed({
+              kind: "granted",
+              grant: { id: "key", queues: name === "a queue that no job has" ? null : ["default"] },
+            }),
         },
       })
       const worker = world.work({
@@ -364,6 +383,32 @@ describe("flows that workers expand", () => {
     await world.advance(10)
     expect(peer.closed).toMatchObject({ code: 4400 })
     expect(await world.row(id)).toMatchObject({ state: "ready" })
+  })
+})
+
+describe("spans that a worker names", () => {
+  test("a snooze and a wait before the next attempt are 100 years at the most", async () => {
+    const world = desks()
+    const server = await world.serve({ jobs })
+    const outcomes = [
+      { kind: "snoozed", delayMillis: 8.64e15 },
+      {
+        kind: "failed",
+        error: { name: "E", message: "later", kind: "error" },
+        retryable: true,
+        retryAfterMillis: 8.64e15,
+      },
+    ] as const
+    let count = 0
+    world.work({ url: server.url, handlers: { work: () => new Ends(outcomes[count++]!) } })
+    const ids = [await server.send("work")]
+    await world.advance(100)
+    ids.push(await server.send("work"))
+    await world.advance(100)
+    for (const { dueAt } of await world.rows(ids)) {
+      expect(new Date(dueAt).getUTCFullYear()).toBeGreaterThanOrEqual(2125)
+      expect(new Date(dueAt).getUTCFullYear()).toBeLessThanOrEqual(2126)
+    }
   })
 })
 

@@ -353,6 +353,36 @@ describe("several nodes on one store", () => {
     expect(reports.map(({ node }) => node)).toContain(server.member.engine.node())
   })
 
+  test("a claim that answers after the lease was lost gives nobody anything", async () => {
+    const world = desks()
+    let delay = 0
+    const slow = new Proxy(world.driver, {
+      get: (target, name) => {
+        const value = target[name as keyof typeof target] as any
+        if (name !== "claim") return typeof value === "function" ? value.bind(target) : value
+        return async (wish: any) => {
+          const runs = await value.call(target, wish)
+          if (runs.length > 0) await world.sleep(delay, new AbortController().signal)
+          return runs
+        }
+      },
+    })
+    const server = await world.serve({ jobs, driver: slow })
+    const rescuer = await world.serve({ jobs, name: "rescuer" })
+    const worker = world.work({ url: server.url, handlers: { work: busy(world, 10_000) } })
+    await world.advance(10)
+    delay = 7000
+    const id = await server.send("work")
+    await world.advance(10)
+    server.faults.set("renew", "before")
+    await world.advance(5500)
+    server.faults.clear()
+    const other = world.work({ url: rescuer.url, name: "other", handlers: { work: busy(world, 10_000) } })
+    await world.advance(20_000)
+    expect(other.begun).toMatchObject([{ run: id, token: 2 }])
+    expect(worker.begun).toEqual([])
+  })
+
   test("[SC-S12] the reclaimer of another node is late: what was settled meanwhile stays settled", async () => {
     const world = desks()
     const server = await world.serve({ jobs })

@@ -144,10 +144,11 @@ describe("sessions in unusual orders", () => {
     await world.advance(10)
     expect(first.closed).toMatchObject({ code: 4409 })
     expect(second.said[0]).toMatchObject({ type: "welcome", resumed: false, inHand: [{ verdict: "keep" }] })
-    expect(server.desk.inHandOf("raw")).toMatchObject([{ run: ids[0], job: "x", state: "started" }])
     // What it does not name is lost at once, and comes again.
-    await world.advance(2000)
-    expect(await world.row(ids[1]!)).toMatchObject({ attempt: 2 })
+    expect(server.desk.inHandOf("raw")).toMatchObject([
+      { run: ids[0], job: "x", state: "started", attempt: 1 },
+      { run: ids[1], job: "x", state: "sent", attempt: 2 },
+    ])
     second.send({
       type: "result",
       id: "r",
@@ -158,6 +159,25 @@ describe("sessions in unusual orders", () => {
     })
     await world.advance(10)
     expect(await world.row(ids[0]!)).toMatchObject({ state: "succeeded", attempt: 1 })
+  })
+
+  test("a new process that names what the old one had: kept and carried on, or stale and begun anew, never both", async () => {
+    const world = desks()
+    const server = await world.serve({ jobs })
+    const first = await world.peer(server)
+    first.send(helloOf({ jobs: ["x"], incarnation: "i1" }))
+    const id = await server.send("x")
+    await world.advance(10)
+    first.send(ackOf(first.said.at(-1), "started"))
+    await world.advance(10)
+    const second = await world.peer(server)
+    const inHand = [{ run: id, attempt: 1, token: 1, state: "running" }]
+    second.send(helloOf({ jobs: ["x"], incarnation: "i2", inHand }))
+    await world.advance(2000)
+    const [{ verdict }] = second.said[0].inHand
+    const assigns = second.said.filter(({ type }) => type === "assign")
+    expect(assigns.map(({ attempt }) => attempt)).toEqual(verdict === "keep" ? [] : [2])
+    expect(await world.row(id)).toMatchObject({ state: "running", attempt: verdict === "keep" ? 1 : 2 })
   })
 
   test("a run that no frame can carry fails for good, and its worker goes on", async () => {

@@ -69,7 +69,7 @@ const attemptOf = (assign: Fields) => ({
 type Attempt = ReturnType<typeof attemptOf>
 const hand = new Map<string, Attempt>()
 const strays = new Set<string>() // Handlers that run for nobody, and still take a slot.
-const begun = new Map<string, number>() // The newest token that was begun, by run (rule 3).
+const newest = new Map<string, number>() // The newest token that was taken, by run (rule 3).
 let socket: WebSocket | null = null
 let welcome: Fields = {}
 let [connection, tries, ids, drainEnd] = [0, 0, 0, Infinity]
@@ -171,11 +171,14 @@ const hears: Readonly<Record<string, (message: Fields) => unknown>> = {
     const known = hand.get(idOf(assign))
     if (known?.state === "ended") return sendEnded(known) // It comes again, as our answer did not arrive.
     if (known !== undefined) return ack(assign, known.state === "running" ? "started" : "waiting")
-    if ((begun.get(run) ?? 0) >= token) return ack(assign, "refused", "over") // Rule 3.
+    if ((newest.get(run) ?? 0) >= token) return ack(assign, "refused", "over") // Rule 3.
     if (drainEnd < Infinity) return ack(assign, "refused", "draining")
     if (!handlers.has(job)) return ack(assign, "refused", "noHandler")
     if (hand.size >= slots + prefetch) return ack(assign, "refused", "full")
     for (const older of [...hand.values()].filter(({ key }) => key.run === run)) drop(older)
+    newest.delete(run)
+    newest.set(run, token)
+    if (newest.size > 9_999) newest.delete(newest.keys().next().value!)
     hand.set(idOf(assign), attemptOf(assign))
     beginNext()
     if (hand.get(idOf(assign))?.state === "waiting") ack(assign, "waiting")
@@ -199,9 +202,6 @@ const beginNext = (): void => {
   const ready = all("waiting").filter(({ key }) => ![...strays].some((id) => id.startsWith(`${key.run} `)))
   for (const attempt of ready.slice(0, Math.max(0, slots - running()))) {
     attempt.state = "running"
-    begun.delete(attempt.key.run)
-    begun.set(attempt.key.run, attempt.key.token)
-    if (begun.size > 9_999) begun.delete(begun.keys().next().value!)
     ack(attempt.key, "started") // Before the handler is called (rule 2).
     void call(attempt)
   }

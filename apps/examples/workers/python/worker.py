@@ -211,11 +211,13 @@ class Worker:
         if not isinstance(message, dict):
             return self.refuse("noObject", "it is no JSON object")
         type, of = message.get("type"), {"of": message["id"]} if isinstance(message.get("id"), str) else {}
+        if not isinstance(type, str):
+            return self.refuse("badField", "it is missing, or no text", field="type", **of)
         if type in WORKERS_ONLY:
             return self.refuse("wrongSide", f'a server does not send "{type}"', **of)
-        if isinstance(type, str) and type not in SERVERS:
+        if type not in SERVERS:
             return self.send("error", code="unknownType", message=f'"{type[:64]}" is not known', **of)
-        for field, kind in SERVERS.get(type, {"type": TEXT}).items():
+        for field, kind in SERVERS[type].items():
             if not isinstance(message.get(field, Ellipsis), kind):
                 return self.refuse("badField", "it is missing, or of the wrong kind", field=f"{type}.{field}", **of)
         if self.phase == "open" or type == "welcome":  # Until the welcome nothing else counts (rule 1).
@@ -247,13 +249,14 @@ class Worker:
         if known is not None:  # It comes again, as our answer did not arrive.
             again = {"waiting": "waiting", "running": "started"}.get(known.state)
             return self.ack(assign, again) if again else self.send_ended(known)
-        reason = ("over" if self.begun.get(run, 0) >= token  # Rule 3.
+        others = [each for each in self.hand.values() if each.run == run]
+        reason = ("over" if max([self.begun.get(run, 0)] + [each.token for each in others]) >= token  # Rule 3.
                   else "draining" if self.drain_end < float("inf")
                   else "noHandler" if assign["job"] not in HANDLERS
                   else "full" if len(self.hand) >= self.slots + self.prefetch else None)
         if reason:
             return self.ack(assign, "refused", reason=reason)
-        for older in [each for each in self.hand.values() if each.run == run]:
+        for older in others:
             self.drop(older)
         attempt = self.hand[(run, token)] = Attempt(assign)
         self.begin_next()
@@ -433,8 +436,10 @@ class Worker:
         self.post("opened", connection, websocket)
 
     def close(self, code, reason):
-        if self.socket:
-            self.socket.send(8, struct.pack("!H", code) + reason.encode()[:123])
+        leaving, self.socket = self.socket, None
+        if leaving:
+            leaving.send(8, struct.pack("!H", code) + reason.encode()[:123])
+            threading.Thread(target=leaving.linger, daemon=True).start()
         self.on_closed(code)
 
 
@@ -521,6 +526,16 @@ class WebSocket:
                         raise OSError("the server does not read")
         except OSError:
             self.code = self.code or 1006
+
+    def linger(self):
+        """Reads to the end: a socket that is closed with something unread takes its last words back."""
+        try:
+            self.socket.settimeout(2)
+            while self.socket.recv(262_144):
+                pass
+        except OSError:
+            pass
+        self.socket.close()
 
     def cut(self):
         self.socket.close()
