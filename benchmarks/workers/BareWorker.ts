@@ -36,7 +36,8 @@ export interface BareOptions {
   /** Does the work, and calls `end` with what became of it, now or later. */
   readonly onBegin: (assign: Assign, end: (outcome: Outcome) => void) => void
   readonly onAcknowledged?: (result: "settled" | "stale") => void
-  readonly onChange?: (what: "open" | "closed" | "welcome" | "stop", detail: string) => void
+  /** `try`: it connects, and the detail is when that was due, on `performance.now()`. */
+  readonly onChange?: (what: "try" | "open" | "closed" | "welcome" | "stop", detail: string) => void
 }
 
 const moment = (): Moment => ({ now: performance.now(), at: Date.now(), random: Math.random() })
@@ -112,6 +113,7 @@ export class BareWorker {
         if (this.outbox.push(effect.message) === 1) queueMicrotask(() => this.flush())
         break
       case "connect":
+        this.options.onChange?.("try", String(this.state.connectAt))
         this.connect(effect.connection)
         break
       case "close":
