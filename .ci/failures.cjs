@@ -1,7 +1,7 @@
 // What the suites' reports say. `files REPORT`: the files with failed tests, at most ten, nothing if there are more or a
 // file did not load: then it is no matter of chance. `sum FOLDER PARTS`: names every failure, counts, and is the verdict.
 const { existsSync, readFileSync } = require("node:fs")
-const { relative } = require("node:path")
+const path = require("node:path")
 
 const read = (file) => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined)
 const broken = (report) => report.testResults.filter(({ status }) => status === "failed")
@@ -10,18 +10,24 @@ const files = (file) => {
   const report = read(file)
   if (report === undefined) return ""
   const failed = broken(report)
-  const loaded = failed.every(({ assertionResults }) => assertionResults.some(({ status }) => status === "failed"))
-  return loaded && failed.length <= 10 ? failed.map(({ name }) => relative(process.cwd(), name)).join(" ") : ""
+  const loaded = failed.every(({ assertionResults }) =>
+    assertionResults.some(({ status }) => status === "failed"),
+  )
+  return loaded && failed.length <= 10
+    ? failed.map(({ name }) => path.relative(process.cwd(), name)).join(" ")
+    : ""
 }
 
 const tell = (name, report) => {
   for (const { name: file, message, assertionResults } of broken(report)) {
     const tests = assertionResults.filter(({ status }) => status === "failed")
-    const where = relative(process.cwd(), file)
+    const where = path.relative(process.cwd(), file)
     if (tests.length === 0) console.log(`${name}: ${where}: ${message}`)
     for (const { fullName, failureMessages } of tests) {
       const lines = failureMessages.join("\n").split("\n")
-      const own = lines.filter((line) => !/^\s+at /.test(line) || !/node_modules|<anonymous>|native/.test(line))
+      const own = lines.filter(
+        (line) => !/^\s+at /.test(line) || !/node_modules|<anonymous>|native/.test(line),
+      )
       console.log([`${name}: ${where}: ${fullName}`, ...own.slice(0, 12)].join("\n  "))
     }
   }

@@ -96,7 +96,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   watch.tell("world", () => JSON.stringify(swarm))
   const schedules = makeSchedules(world, swarm, watch)
   const act = (run: Attempt) => actOf(run, seed, expansions)
-  const workers =
+  const workers: Workers | null =
     swarm.workers === 0
       ? null
       : new Workers({
@@ -107,7 +107,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
           bug,
           ground,
           actOf: act,
-          seats: () => fleet.seats,
+          seats: (): Fleet["seats"] => fleet.seats,
           hears: {
             frame: (line, direction, frame) =>
               checks.forEach((check) => check.frame?.(line, direction, frame)),
@@ -116,7 +116,7 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
             acknowledged: (...heard) => checks.forEach((check) => check.acknowledged?.(...heard)),
           },
         })
-  const fleet = new Fleet({
+  const fleet: Fleet = new Fleet({
     world,
     swarm,
     ground,
