@@ -67,9 +67,12 @@ const misread = (
 })
 
 /** After an absence there is one run too many. */
-export const oneTooMany = misread("catching up with all takes one instant more", ({ catchUp }) =>
-  catchUp?.mode === "all" ? { catchUp: { ...catchUp, max: (catchUp.max ?? 100) + 1 } } : null,
-)
+export const oneTooMany: Planted = {
+  ...misread("catching up with all takes one instant more", ({ catchUp }) =>
+    catchUp?.mode === "all" ? { catchUp: { ...catchUp, max: (catchUp.max ?? 100) + 1 } } : null,
+  ),
+  swarm: { schedules: 6, crashMillis: 8000 },
+}
 
 /** After an absence there is one run too few. */
 export const oneTooFew = misread("catching up with all takes one instant less", ({ catchUp }) =>

@@ -25,6 +25,8 @@ const closedMillis = 1000 + 100
 const silentMillis = 16_000 + 100
 // Two heartbeats, as one may be lost.
 const beatMillis = 11_000
+// A node that does not know whether it has adopted an attempt gives its worker so long to come again.
+const doubtMillis = 15_000
 // Nothing due waits longer while somebody has room, plus a poll.
 const dueMillis = 2000
 
@@ -40,6 +42,7 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
   /** What a worker said of an attempt, and what the store took under its token: the first of each. */
   const said = new Map<string, Ended>()
   const taken = new Map<string, Settlement>()
+  const adopted = new Set<string>()
   const knownAt = new Map<string, number>()
   /** When a worker last had no room at a node, or was not well. */
   const fullAt = new Map<string, number>()
@@ -182,7 +185,8 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
     // The part of a broadcast may wait at its node for the worker that it is for.
     if (book.jobs.get(run.job)?.placement?.broadcast === true) return
     const millis = world.elapsed - Math.max(from, knownAt.get(key(run)) ?? 0)
-    if (millis > dueMillis + swarm.pollMillis)
+    const mostMillis = adopted.has(key(run)) ? doubtMillis : dueMillis
+    if (millis > mostMillis + swarm.pollMillis)
       violated("W4", run, `is carried by ${seat.name} for workers, and none has it for ${millis} ms`)
   }
 
@@ -224,6 +228,7 @@ export const workerChecks = ({ watch, world, swarm, ground, seats, posts }: Scen
         if (after.job === nobodysJob && after.state === "running")
           violated("W5", after, "was claimed, and nobody may take it")
       }
+      if (operation === "adopt") for (const { after } of changes) adopted.add(key(after))
       if (operation === "settle" && answer !== undefined) settled(call, answer as ReadonlyArray<Settled>)
     },
     drains: (seat) => {
