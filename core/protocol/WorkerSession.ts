@@ -108,7 +108,8 @@ const closed = (state: WorkerState, code: number, moment: Moment, effects: Effec
   state.phase = "off"
   state.beats.length = 0
   if (next === "never") return over(state, code, reconnectReason(code), effects)
-  if (wasOpen && now - state.openedAt >= stableMillis) state.tries = 0
+  // A restart was announced, and what is in hand is kept for a few seconds only.
+  if (wasOpen && (code === closeOf.restart || now - state.openedAt >= stableMillis)) state.tries = 0
   state.connectAt = now + waitMillis(state.tries++, random, next)
   if (wasOpen && state.cutMillis === 0) letGo(state, effects)
 }

@@ -714,21 +714,22 @@ describe("worker session", () => {
     expect(state.connectAt).toBe(100 + least)
   })
 
-  test("tries grow apart, and begin anew only after a connection that lasted", () => {
+  test("tries grow apart, and begin anew only after a connection that lasted, or a restart", () => {
     const state = worker()
     const waits: Array<number> = []
     let now = 0
-    const round = (open: number): void => {
+    const round = (open: number, code = 1006): void => {
       now += open
-      stepWorker(state, { kind: "closed", connection: state.connection, code: 1006 }, at(now, 0.999_999))
+      stepWorker(state, { kind: "closed", connection: state.connection, code }, at(now, 0.999_999))
       waits.push(state.connectAt - now)
       now = state.connectAt
       stepWorker(state, { kind: "tick" }, at(now))
       stepWorker(state, { kind: "opened", connection: state.connection }, at(now))
       stepWorker(state, told(welcome, state.connection), at(now))
     }
-    for (const open of [10, 10, 10, 29_999, 30_000]) round(open)
-    expect(waits).toEqual([499, 999, 1_999, 3_999, 499])
+    for (const open of [10, 10, 10, 29_999, 30_000, 10]) round(open)
+    round(10, 1012)
+    expect(waits).toEqual([499, 999, 1_999, 3_999, 499, 999, 499])
   })
 
   test("a server that sends nonsense is told so and left", () => {

@@ -112,7 +112,7 @@ const closed = (code: number): void => {
   if (isOpen) {
     cutAt = now()
     cutMillis = (code === 1012 ? welcome.restartMillis : null) ?? welcome.graceMillis
-    if (cutAt - openedAt >= 30_000) tries = 0
+    if (code === 1012 || cutAt - openedAt >= 30_000) tries = 0
   }
   socket = null
   isOpen = false

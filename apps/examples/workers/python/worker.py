@@ -191,7 +191,7 @@ class Worker:
         if self.phase == "open":
             grace = self.welcome["graceMillis"]
             self.cut_at, self.cut_millis = now, self.welcome.get("restartMillis", grace) if code == 1012 else grace
-            self.tries = 0 if now - self.opened_at >= 30 else self.tries
+            self.tries = 0 if code == 1012 or now - self.opened_at >= 30 else self.tries
         self.socket, self.phase, self.beats = None, "off", {}
         if code in NEVER:
             print(f"The server closed with {code}: core/protocol/README.md says why", file=sys.stderr)
