@@ -110,7 +110,15 @@ export const runTable = (
         job: row["job"] as string,
         state: row["before"] as RunState,
       })),
-    orphans: async (self, now, limit) => idsOf(await statements.orphans(queryable, { self, now, limit })),
+    orphans: async (self, now, limit) => {
+      const look = async () => idsOf(await statements.orphans(queryable, { self, now, limit }))
+      const seen = await look()
+      if (seen.length === 0) return seen
+      // Of a row that changed while the look went on, PostgreSQL asks once more for its own columns, but not whether its
+      // node is there: a run that was just adopted, or taken back and claimed anew, would pass. All are locked by now.
+      const still = new Set(await look())
+      return seen.filter((id) => still.has(id))
+    },
     forgetNodes: async (self, now) => void (await statements.forgetNodes(queryable, { self, now })),
     prunable: async (before, limit) =>
       (await statements.prunable(queryable, { before, limit })).map((row) => ({
