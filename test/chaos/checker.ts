@@ -67,10 +67,13 @@ const checks: Readonly<Record<string, Check>> = {
       return later && `${of(run)} ended with token ${run.token} and was started with ${later.token}`
     }),
 
-  "attempts stay within the limit": ({ runs }, { starts }) =>
+  // A start that a worker could not tell of before its server let go of it used no attempt, and left no record of one.
+  "attempts stay within the limit": ({ runs }, { starts, attempts }) =>
     each(runs, (run) => {
       const known = starts.get(run.id) ?? []
-      const most = Math.max(run.attempt, known.length, ...known.map(({ attempt }) => attempt))
+      const recorded = new Set([run.token, ...(attempts.get(run.id) ?? []).map(({ token }) => token)])
+      const used = known.filter(({ token }) => recorded.has(token)).length
+      const most = Math.max(run.attempt, used, ...known.map(({ attempt }) => attempt))
       return most > run.attemptMax && `${of(run)} used ${most} of ${run.attemptMax} attempts`
     }),
 
