@@ -143,6 +143,14 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
     }
     const command = name === undefined ? undefined : commands[name]
     if (name === undefined || command === undefined) throw new UsageError(`"${words}" is no command`)
+    // Passed over, it would let a command look at, or change, another project's store than was meant.
+    if (values.config !== undefined && command !== worker) {
+      const next =
+        command === dev || command === serve
+          ? `Name the file without it: uhrwerk ${name} ${values.config}`
+          : "This command reads the config of this folder; name another store with --storage"
+      throw new UsageError(`--config is for uhrwerk worker only. ${next}`)
+    }
     // Whoever reads has seen enough (`| head`): that ends a listing, and is no error. An engine works on.
     if (command !== dev && command !== serve && command !== worker)
       process.stdout.on("error", () => process.exit(exitCodes.ok))

@@ -48,6 +48,19 @@ describe("exit codes", { timeout: limit }, () => {
     ["an unknown command", ["frob"], 2, /"frob" is no command\nTry `uhrwerk --help`/],
     ["half a command", ["run"], 2, /"run" is no command/],
     ["an unknown flag", ["run", "list", "--frob"], 2, /Unknown option '--frob'/],
+    [
+      "a config for a store command",
+      ["run", "list", "--config", "b.ts"],
+      2,
+      /only\. This command reads .* --storage/,
+    ],
+    [
+      "a config for what would change a store",
+      ["token", "revoke", "m", "--config", "b.ts"],
+      2,
+      /--config is for/,
+    ],
+    ["a config for serve", ["serve", "--config", "b.ts"], 2, /without it: uhrwerk serve b\.ts/],
     ["a flag without its value", ["run", "list", "--storage"], 2, /--storage/],
     [
       "an unknown output format",
