@@ -20,8 +20,7 @@ import type { ScheduleTable } from "./ScheduleTable.ts"
 export const makeSchedules = (table: ScheduleTable, runs: RunTable, clock: () => number) => ({
   putSchedules: (schedules: ReadonlyArray<PutSchedule>): void => {
     checkBatch("schedules", schedules)
-    const now = clock()
-    for (const schedule of schedules) put(table, schedule, now)
+    for (const schedule of schedules) put(table, schedule)
   },
 
   schedules: (): ReadonlyArray<ScheduleRow> => table.all(),
@@ -177,13 +176,14 @@ const fillOne = (table: ScheduleTable, runs: RunTable, fill: Fill, now: number):
   return { at, runId, result: "created" }
 }
 
-const put = (table: ScheduleTable, schedule: PutSchedule, now: number): void => {
-  const { id, job, trigger, input, overlap, catchUp, fromConfig, cursor, nextAt, zoneData } = schedule
+const put = (table: ScheduleTable, schedule: PutSchedule): void => {
+  const { id, job, trigger, input, overlap, catchUp, fromConfig, cursor, nextAt, zoneData, createdAt } =
+    schedule
   const policy = catchUp === undefined ? {} : { catchUp: { ...catchUp } }
   const given = { id, job, trigger: { ...trigger }, input, overlap, ...policy, fromConfig }
   const row = table.get(id)
   if (row === undefined) {
-    table.put({ ...given, ...fresh, cursor, nextAt, zoneData, createdAt: now })
+    table.put({ ...given, ...fresh, cursor, nextAt, zoneData, createdAt })
     return
   }
   // As text, which is what a file would keep.

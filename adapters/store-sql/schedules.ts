@@ -23,7 +23,7 @@ function* put(work: Work, schedule: PutSchedule, row: ScheduleKept | undefined):
   if (row === undefined) {
     const triggerId = yield* wait(schedules.takeTrigger(trigger, now))
     const made = { ...edited, cursor, nextAt, zoneData, triggerId }
-    yield* wait(schedules.insert(made, now))
+    yield* wait(schedules.insert(made, schedule.createdAt))
     return { ...made, version: 1, waitsUntil: null, pausedAt: null }
   }
   const isSame =

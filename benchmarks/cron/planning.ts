@@ -134,6 +134,7 @@ const storeSchedules = (file: string, schedules: number, now: () => number): voi
         cursor: now() - 1,
         nextAt: dueAt,
         zoneData: null,
+        createdAt: 0,
       })),
     )
   void driver.close()

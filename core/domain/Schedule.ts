@@ -109,6 +109,8 @@ export interface PutSchedule extends NewSchedule {
   readonly cursor: number
   readonly nextAt: number | null
   readonly zoneData: string | null
+  /** When it is new: the instant that its first one was counted from. Stamped later, it would name one twice. */
+  readonly createdAt: number
 }
 
 /** A schedule as it is stored. */

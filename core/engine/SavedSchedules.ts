@@ -26,14 +26,17 @@ export const saveSchedules = (
   Effect.gen(function* () {
     const store = yield* ScheduleStore
     const info = yield* StoreInfo
-    const now = yield* info.now
     const stamp = makeZoneStamp(zones)
+    const known = new Map((yield* store.schedules()).map(({ id, createdAt }) => [id, createdAt]))
+    const now = yield* info.now
     const rows = []
     for (const schedule of schedules) {
       const trigger = yield* Effect.fromResult(parseOwn(schedule))
-      const nextAt = firstAt(trigger, now, now)
+      // The age of one that is there stays, and a fixed rate counts from it: edited, it must not start at once.
+      const createdAt = known.get(schedule.id) ?? now
+      const nextAt = firstAt(trigger, createdAt, now)
       const zoneData = trigger.kind === "cron" ? stamp(trigger.cron.clock, nextAt ?? now) : null
-      rows.push({ ...schedule, cursor: now - 1, nextAt, zoneData })
+      rows.push({ ...schedule, cursor: now - 1, nextAt, zoneData, createdAt })
     }
     for (const some of chunks(rows)) yield* store.putSchedules(some)
     const wanted = new Set(schedules.map(({ id }) => id))

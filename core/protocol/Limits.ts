@@ -13,6 +13,8 @@ export const closeReasonBytesMax = 123
 export const helloMillis = 5_000
 /** How often a worker sends `heartbeat`, in milliseconds. */
 export const heartbeatMillis = 5_000
+/** Heartbeats of a second and more go out where the wall clock shows a multiple of this, in milliseconds. */
+export const beatGridMillis = 100
 /** After this long without a sign of life a side gets no new work, and a worker gives the connection up. */
 export const suspectMillis = 10_000
 /** After this long without a sign of life a worker is lost: its runs are taken back. */

@@ -1,6 +1,6 @@
 // What happens to the attempts that a worker has in hand, and how it speaks: the small moves of WorkerSession.ts.
 import type { StopReason } from "../ports/Executor.ts"
-import { frameBytesMax, inHandMax, resendMaxMillis, resendMillis } from "./Limits.ts"
+import { beatGridMillis, frameBytesMax, inHandMax, resendMaxMillis, resendMillis } from "./Limits.ts"
 import type { Ack, Message, Sent } from "./Message.ts"
 import { endedOf, type SentEnded } from "./Outcomes.ts"
 import type { Moment } from "./ServerState.ts"
@@ -138,5 +138,14 @@ export const beat = (state: WorkerState, { now, at }: Moment, effects: Effects):
   state.beats.push({ id, at: now })
   // Only the latest can prove something: a server that answers late answers the others too.
   if (state.beats.length > 4) state.beats.shift()
-  state.beatAt = now + (state.welcome?.heartbeatMillis ?? 0)
+  state.beatAt = nextBeatAt({ now, at }, state.welcome?.heartbeatMillis ?? 0)
 }
+
+/**
+ * When the next sign of life is due: where the wall clock shows a whole tenth of a second, up to that much early. Workers
+ * that each keep their own rhythm wake their server once for each of them, and that is what an idle one costs.
+ */
+export const nextBeatAt = ({ now, at }: Pick<Moment, "now" | "at">, heartbeatMillis: number): number =>
+  heartbeatMillis < 10 * beatGridMillis
+    ? now + heartbeatMillis
+    : now + heartbeatMillis - ((at + heartbeatMillis) % beatGridMillis)

@@ -11,6 +11,7 @@ import {
   beginNext,
   type Effects,
   finishEntry,
+  nextBeatAt,
   send,
   sendEnded,
   startDrain,
@@ -81,7 +82,7 @@ const welcomed = (state: WorkerState, welcome: Welcome, moment: Moment, effects:
     const graceMillis = Math.max(0, Math.ceil(state.drain.endAt - now))
     send(state, { type: "drain", graceMillis, reason: "the worker stops" }, effects)
   }
-  state.beatAt = now + welcome.heartbeatMillis
+  state.beatAt = nextBeatAt(moment, welcome.heartbeatMillis)
   // Slots that handlers of nobody take are not in the hello.
   if (state.strays.size > 0) beat(state, moment, effects)
   beginNext(state, effects)

@@ -205,7 +205,7 @@ export class Seat {
   }
 
   #arm(): void {
-    const at = serverWakeAt(this.state)
+    const at = onGrid(serverWakeAt(this.state), this.#options.moment().now)
     // One that fires too early finds nothing to do, and is set anew: signs of life need not move it.
     if (at >= this.#armedAt && at !== Number.POSITIVE_INFINITY) return
     this.#takeBack?.()
@@ -220,3 +220,10 @@ export class Seat {
     })
   }
 }
+
+// What lies far ahead waits for the next quarter of a second, so that the timers of many seats fire in one turn.
+const farMillis = 2_000
+const gridMillis = 250
+
+const onGrid = (at: number, now: number): number =>
+  at - now < farMillis || at === Number.POSITIVE_INFINITY ? at : Math.ceil(at / gridMillis) * gridMillis

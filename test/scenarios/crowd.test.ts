@@ -40,6 +40,7 @@ test("SC-S05 5,000 schedules of one instant: none is lost, the event loop stays 
           cursor: clock.now(),
           nextAt: dueAt,
           zoneData: null,
+          createdAt: 0,
         })),
       )
     const storage = {

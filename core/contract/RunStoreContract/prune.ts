@@ -158,6 +158,7 @@ export const pruneCases: ReadonlyArray<Case> = [
           cursor: start,
           nextAt: start,
           zoneData: null,
+          createdAt: start,
         },
       ])
       for (const n of [1, 2]) {
@@ -220,6 +221,7 @@ export const pruneCases: ReadonlyArray<Case> = [
           cursor: start,
           nextAt: start,
           zoneData: null,
+          createdAt: start,
         },
       ])
       const [row] = yield* schedules.schedules()

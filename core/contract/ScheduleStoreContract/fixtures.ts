@@ -18,7 +18,7 @@ export const everySecond: Trigger = { kind: "every", periodMillis: 1_000, startA
 /** A schedule of a second for the job "report", from the config, without overlap. */
 export const newSchedule = (
   id: string,
-  at: { readonly cursor: number; readonly nextAt: number | null },
+  at: { readonly cursor: number; readonly nextAt: number | null; readonly createdAt?: number },
   fields: Partial<NewSchedule> = {},
 ): PutSchedule => ({
   id,
@@ -28,6 +28,7 @@ export const newSchedule = (
   overlap: "skip",
   fromConfig: true,
   zoneData: null,
+  createdAt: at.cursor,
   ...fields,
   ...at,
 })

@@ -22,14 +22,14 @@ const triggers: ReadonlyArray<Trigger> = [
 /** Cases of `putSchedules`, `schedules`, `deleteSchedules` and `pauseSchedule`. */
 export const scheduleCases: ReadonlyArray<Case> = [
   {
-    name: "putSchedules > a new schedule is stored as it was given, of whatever kind",
+    name: "putSchedules > a new schedule is stored as it was given, of whatever kind, its age too",
     run: Effect.gen(function* () {
       const schedules = yield* ScheduleStore
       const now = (yield* ContractClock).now()
       for (const [n, trigger] of triggers.entries()) {
         const given = newSchedule(
           `s${n}`,
-          { cursor: now - n, nextAt: n === 3 ? null : now + n },
+          { cursor: now - n, nextAt: n === 3 ? null : now + n, createdAt: now - 5_000 - n },
           {
             trigger,
             input: '{"a":"⏰"}',
@@ -46,7 +46,6 @@ export const scheduleCases: ReadonlyArray<Case> = [
           pausedAt: null,
           pausedNote: null,
           resumedAt: null,
-          createdAt: now,
           lastRunId: null,
           runCount: 0,
         })

@@ -38,7 +38,7 @@ beforeAll(async () => {
   await store.enqueue([newRun(1), newRun(2), newRun(3, { key: "k", delayMillis: 1000 })])
   await store.enqueue([newRun(4, { startWithinMillis: 1 }), newRun(5, { needs: [runId(1)] })])
   const schedule = { id: "s", job: "report", input: null, overlap: "skip", fromConfig: true } as const
-  const place = { cursor: now() - 1, nextAt: now(), zoneData: null }
+  const place = { cursor: now() - 1, nextAt: now(), zoneData: null, createdAt: now() }
   const trigger = { kind: "after", delayMillis: 1 } as const
   await store.putSchedules([{ ...schedule, trigger, ...place }])
   const many = Array.from({ length: 20 }, (_, index) => ({ ...schedule, id: `m${index}`, trigger, ...place }))

@@ -117,7 +117,7 @@ test("whatever ends runs has locked them before it reads the first of them, also
   await run((work) => replay(work, [runId(4)], [runId(6)]))
   expectLocked("replay", runId(4))
   const trigger = { kind: "every", periodMillis: 1000, startAt: null } as const
-  const place = { cursor: now(), nextAt: now(), zoneData: null }
+  const place = { cursor: now(), nextAt: now(), zoneData: null, createdAt: now() }
   await store.putSchedules([
     { id: "s", job: "report", trigger, input: null, overlap: "cancelRunning", fromConfig: true, ...place },
   ])

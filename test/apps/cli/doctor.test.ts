@@ -22,6 +22,7 @@ const schedule = {
   fromConfig: true,
   trigger,
   cursor: 0,
+  createdAt: 0,
 } as const
 const day = 86_400_000
 

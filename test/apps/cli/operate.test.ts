@@ -30,7 +30,13 @@ export default defineConfig({ jobs: [job("report", { priority: 7, on: cron("0 9 
 `,
   )
   const store = sqliteDriver({ file, now: () => Date.now() })
-  const common = { input: '{"for":"all"}', overlap: "skip", fromConfig: true, zoneData: null } as const
+  const common = {
+    input: '{"for":"all"}',
+    overlap: "skip",
+    fromConfig: true,
+    zoneData: null,
+    createdAt: 0,
+  } as const
   const trigger = { kind: "cron", expression: "0 9 * * *", zone: "Europe/Berlin" } as const
   const place = { cursor: Date.UTC(2026, 0, 1), nextAt }
   await store.putSchedules([

@@ -22,6 +22,7 @@ beforeAll(async () => {
     fromConfig: true,
     cursor: 0,
     zoneData: null,
+    createdAt: 0,
   } as const
   const trigger = { kind: "cron", expression: "30 2 * * *", zone: "Europe/Berlin" } as const
   await store.putSchedules([

@@ -86,6 +86,7 @@ describe("croner's dialect", () => {
       overlap: "skip",
       fromConfig: true,
       cursor: startAt,
+      createdAt: startAt,
     } as const
     const trigger = { kind: "cron", expression: "0 0 */2 * 1", zone: "UTC" } as const
     await store.putSchedules([{ ...row, trigger, nextAt: startAt + 1, zoneData: null }])
@@ -142,6 +143,7 @@ describe("a dialect is checked before anything starts", () => {
       fromConfig: false,
       cursor: startAt,
       zoneData: null,
+      createdAt: 0,
     } as const
     const trigger = { kind: "cron", expression: "* * * * *", zone: "UTC" } as const
     await store.putSchedules([

@@ -297,7 +297,52 @@ describe("by hand", () => {
   })
 })
 
+describe("a new schedule", () => {
+  const begins = [1, 2, 3, 4, 5, 6].map((n) => origin - 333 * n)
+  test.each(begins)(
+    "a clock that goes on between the calls of a start, from %i: none is double",
+    async (begin) => {
+      let reads = 0
+      let now = (): number => begin + 333 * reads++
+      const driver = memoryDriver({ now: () => now() })
+      const storage = { name: "memory", layer: Layer.succeedContext(contextDriver(driver)) }
+      const jobs = [
+        job("rate", { on: every("1m"), run: () => {} }),
+        job("second", { on: cron("* * * * * *"), run: () => {} }),
+      ]
+      const engine = await testEngine({ jobs, storage }, { startAt: begin })
+      started.push(engine)
+      now = () => engine.now().getTime()
+      await engine.advance("150s")
+      for (const { id, createdAt } of await driver.schedules()) {
+        const rows = await driver.occurrences({ scheduleId: id, limit: 200 })
+        const seconds = id === "rate" ? 60 : 1
+        const first = id === "rate" ? createdAt : Math.floor(createdAt / 1000) * 1000 + 1000
+        // Each row begins where the one before has ended, the first with the first instant since the creation.
+        let next = first
+        for (const { at: instant, lastAt, count } of [...rows].reverse()) {
+          expect([id, instant, lastAt]).toEqual([id, next, next + (count - 1) * seconds * 1000])
+          next = lastAt + seconds * 1000
+        }
+        expect(next).toBeGreaterThan(engine.now().getTime())
+      }
+    },
+  )
+})
+
 describe("edits", () => {
+  test("SC-S28 an edited fixed rate goes on counting from its beginning, and starts nothing at once", async () => {
+    const life = makeLife()
+    const make = (period: "10m" | "20m") => job("poll", { on: every(period), run: () => {} })
+    const first = await life.start({ jobs: [make("10m")] })
+    await first.advance("25m")
+    expect(startsOf(first, "poll")).toEqual([0, 10, 20])
+    await first.stop()
+    const second = await life.start({ jobs: [make("20m")] }, origin + 27 * minute)
+    await second.advance("60m")
+    expect(startsOf(second, "poll")).toEqual([40, 60, 80])
+  })
+
   test("SC-S27 a new pattern replaces the old one, and the ledger keeps which text named each instant", async () => {
     const life = makeLife()
     const make = (text: "25 * * * *" | "*/15 * * * *") => job("tick", { on: cron(text), run: () => {} })

@@ -12,7 +12,7 @@ export class SavedSchedules {
     this.#state = state
   }
 
-  put({ cursor, nextAt, zoneData: _zoneData, ...given }: PutSchedule): void {
+  put({ cursor, nextAt, createdAt: begun, zoneData: _zoneData, ...given }: PutSchedule): void {
     const known = this.#state.schedules.get(given.id)
     const text = (value: unknown): string => JSON.stringify(value) ?? ""
     const keepsTime = known !== undefined && text(known.given.trigger) === text(given.trigger)
@@ -23,10 +23,10 @@ export class SavedSchedules {
       known.version++
       return
     }
-    const createdAt = known?.createdAt ?? this.#state.now
+    const createdAt = known?.createdAt ?? begun
     const { trigger, id } = given
     const offset = offsetOf(given, nextAt, {
-      createdAt: cursor + 1,
+      createdAt,
       calendars: this.#state.options.calendars,
     })
     if (offset < 0 || offset > Math.max(0, (trigger.jitterMillis ?? 0) - 1))
@@ -78,8 +78,6 @@ export class SavedSchedules {
     const now = cursor + 1
     // The store's clock was set back behind the creation, and before that nothing counts.
     if (now < createdAt) return
-    // Named for the moment of the creation, which comes a little later.
-    if (trigger.kind === "every" && trigger.startAt === null) return
     const isCron = trigger.kind === "cron"
     const since = sinceOf(trigger, createdAt, isCron ? now : now - 1)
     const slots = this.#slots(given, { createdAt, since, offset })

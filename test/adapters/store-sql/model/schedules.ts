@@ -33,6 +33,7 @@ export const putSchedules = (world: World): Made => {
       cursor: world.instant(60_000, 0),
       nextAt: choice.percent(80) ? world.instant(5_000, 5_000) : null,
       zoneData: choice.of([null, "2026a"]),
+      createdAt: world.instant(60_000, 0),
     })),
   )
 }

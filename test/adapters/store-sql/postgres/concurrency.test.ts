@@ -310,6 +310,7 @@ describe.skipIf(missing !== null)(
           cursor: 0,
           nextAt: null,
           zoneData: null,
+          createdAt: 0,
         }))
         await Promise.all(
           Array.from({ length: 4 }, async (_, index) => nodeOf(index).putSchedules(schedules)),
