@@ -11,6 +11,7 @@ import { makeCredentials } from "./credentials.ts"
 import { makeFlows } from "./flows.ts"
 import { makeListing } from "./listing.ts"
 import { makeNodes, NodeTable } from "./nodes.ts"
+import { makeRecords } from "./records.ts"
 import { makeRuns } from "./runs.ts"
 import { RunTable } from "./RunTable.ts"
 import { makeSchedules } from "./schedules.ts"
@@ -40,6 +41,7 @@ export const memoryDriver = (options: {
     ...makeCalendars(),
     ...makeNodes(nodes, now),
     ...makeCredentials(now),
+    ...makeRecords(now),
   }
 }
 

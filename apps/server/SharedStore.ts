@@ -1,19 +1,21 @@
-// The store of a server, opened once: for its engine, for its tokens, and for the question whether it answers.
+// The store of a server, opened once: for its engine, for its API and its tokens, and for the question whether it answers.
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
-import { CredentialStore, NodeStore, StoreInfo } from "../../core/ports/Store.ts"
+import { NodeStore, StoreInfo } from "../../core/ports/Store.ts"
 import type { NodeWorkers } from "../../core/ports/StoreDriver.ts"
 import type { Project } from "../sdk/config.ts"
-import type { TokenStore } from "./Credentials.ts"
+import type { AskedStore } from "./api/ApiParts.ts"
+import { askedStore } from "./api/askedStore.ts"
 import { inTime } from "./inTime.ts"
 
 /** An open store. */
 export interface SharedStore {
   /** The project, whose engine takes this store instead of opening one. */
   readonly project: Project
-  readonly tokens: TokenStore
+  /** Whoever runs the server, and its API, ask it beside the engine. */
+  readonly store: AskedStore
   /** The nodes whose leases hold, with what each said last of its workers. */
   readonly reports: () => Promise<ReadonlyArray<NodeWorkers>>
   /** Whether it answers within a second. Whoever asks at about the same time gets the same answer. */
@@ -32,7 +34,6 @@ export const openSharedStore = async (project: Project): Promise<SharedStore> =>
     await runtime.dispose()
     throw error
   })
-  const credentials = Context.get(context, CredentialStore)
   const nodes = Context.get(context, NodeStore)
   const now = (): Promise<number> => Effect.runPromise(Context.get(context, StoreInfo).now)
   let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined
@@ -43,12 +44,7 @@ export const openSharedStore = async (project: Project): Promise<SharedStore> =>
     )
   return {
     project: { ...project, storage: { ...project.storage, layer: Layer.succeedContext(context) } },
-    tokens: {
-      now,
-      putCredential: (row) => Effect.runPromise(credentials.putCredential(row)),
-      credentials: () => Effect.runPromise(credentials.credentials()),
-      deleteCredentials: (ids) => Effect.runPromise(credentials.deleteCredentials(ids)),
-    },
+    store: askedStore(context),
     reports: async () => {
       const [at, rows, reports] = [
         await now(),

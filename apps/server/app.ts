@@ -4,22 +4,15 @@ import { Hono } from "hono"
 import { methodNotAllowed } from "hono/method-not-allowed"
 import { requestId } from "hono/request-id"
 import { errorInfo } from "../../core/domain/Payload.ts"
-import type { NodeWorkers } from "../../core/ports/StoreDriver.ts"
-import type { Project } from "../sdk/config.ts"
-import type { RunningEngine } from "../sdk/engine.ts"
 import { bodyMax, ownHost, ownOrigin, securityHeaders, thisMachine } from "./guards.ts"
 import { answer, faultProblem, problemOf } from "./problems.ts"
-import { isRunField, runRoutes } from "./runs.ts"
 import type { ServerEnv } from "./ServerEnv.ts"
-import { workerRoutes } from "./workers.ts"
+import type { ApiParts } from "./api/ApiParts.ts"
+import { handlers } from "./api/handlers.ts"
+import { mount } from "./api/mount.ts"
 
 /** What the routes stand on. */
-export interface AppParts {
-  readonly project: Project
-  /** Throws `EngineStopped` before the start and after the end. */
-  readonly engine: () => RunningEngine
-  /** What the nodes on the store said of their workers. */
-  readonly reports: () => Promise<ReadonlyArray<NodeWorkers>>
+export interface AppParts extends ApiParts {
   /** Whether runs are taken and the store answers. */
   readonly isReady: () => Promise<boolean>
   /** Host names, beside those of this machine, that requests may be sent to. */
@@ -55,8 +48,9 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
   app.get("/livez", (c) => c.text("ok\n"))
   app.get("/readyz", async (c) => ((await parts.isReady()) ? c.text("ok\n") : c.text("not ready\n", 503)))
   app.use("/v1/*", ownHost(parts.hosts), thisMachine, ownOrigin(parts.origins), bodyMax)
-  app.route("/v1/runs", runRoutes(parts.project, parts.engine))
-  app.route("/v1/workers", workerRoutes(parts.engine, parts.reports))
+  mount(app, handlers, parts, {
+    admit: () => Promise.resolve({ kind: "local", id: null, name: "local", role: "admin", namespace: null }),
+  })
   app.get("/v1/worker", (c) =>
     answer(c, {
       status: 426,
@@ -71,11 +65,11 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
       status: 404,
       code: "noRoute",
       title: "There is nothing at this address",
-      detail: "The API is below /v1: POST /v1/runs, GET /v1/runs/ID, GET /v1/workers.",
+      detail: "The API is below /v1; /openapi.json says what there is.",
     }),
   )
   app.onError((error, c) => {
-    const problem = problemOf(error, isRunField)
+    const problem = problemOf(error)
     if (problem !== undefined) return answer(c, problem)
     const { name, message } = errorInfo(error)
     parts.onFault(

@@ -15,9 +15,10 @@ const errorsMax = 20
 const format = Issue.makeFormatterStandardSchemaV1()
 
 /** Reads bodies of this schema; what it refuses is thrown as `Refused`. Fields that the schema does not know are errors. */
-export const bodyOf = <A>(schema: Schema.Codec<A, unknown>) => {
+export const bodyOf = <A>(schema: Schema.Codec<A, any>, isOptional = false) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all", onExcessProperty: "error" })
   return async (c: Context<ServerEnv>): Promise<A> => {
+    if (isOptional && !hasBody(c)) return checked({})
     const type = c.req.header("content-type") ?? ""
     // Also against forms of web pages, which may be sent anywhere but not as JSON.
     if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type))
@@ -27,7 +28,10 @@ export const bodyOf = <A>(schema: Schema.Codec<A, unknown>) => {
         title: "The body is not said to be JSON",
         detail: "Send JSON in UTF-8, with the header `Content-Type: application/json`.",
       })
-    const decoded = decode(parse(await textOf(c)))
+    return checked(parse(await textOf(c)))
+  }
+  function checked(given: unknown): A {
+    const decoded = decode(given)
     if (Result.isSuccess(decoded)) return decoded.success
     const { issues } = format(decoded.failure.issue)
     const errors = issues.slice(0, errorsMax).map(({ path = [], message }) => ({
@@ -43,6 +47,9 @@ export const bodyOf = <A>(schema: Schema.Codec<A, unknown>) => {
     })
   }
 }
+
+const hasBody = (c: Context<ServerEnv>): boolean =>
+  c.req.header("transfer-encoding") !== undefined || (c.req.header("content-length") ?? "0") !== "0"
 
 const textOf = async (c: Context<ServerEnv>): Promise<string> => {
   try {

@@ -3,6 +3,7 @@
 import type { Context } from "hono"
 import type { ContentfulStatusCode } from "hono/utils/http-status"
 import { errorInfo } from "../../core/domain/Payload.ts"
+import { type ProblemCode, problemCodes } from "../api/mod.ts"
 import type { ServerEnv } from "./ServerEnv.ts"
 
 /** One thing that is wrong with a request. */
@@ -35,6 +36,16 @@ export class Refused extends Error {
     super(problem.detail)
     this.problem = problem
   }
+}
+
+/** A refusal of one of the API's kinds. */
+export const refuse = (
+  code: ProblemCode,
+  detail: string,
+  more: Partial<Pick<Problem, "errors" | "retryable" | "headers">> = {},
+): Refused => {
+  const [status, title] = problemCodes[code]
+  return new Refused({ status, code, title, detail, ...more })
 }
 
 /** The answer. */
@@ -75,7 +86,7 @@ export const answerMillisMax = 10_000
 export const noAnswer = (): Refused => new Refused(unavailable)
 
 /** Problems by the tag of what the engine throws; `undefined`: an error that nobody expected. */
-export const problemOf = (error: unknown, isField: (name: string) => boolean): Problem | undefined => {
+export const problemOf = (error: unknown): Problem | undefined => {
   if (error instanceof Refused) return error.problem
   const { name, message } = errorInfo(error)
   const field = (error as { readonly field?: unknown } | null)?.field
@@ -84,7 +95,7 @@ export const problemOf = (error: unknown, isField: (name: string) => boolean): P
     code,
     title,
     detail: message,
-    errors: [{ pointer: pointerOf(field, isField), detail: message }],
+    errors: [{ pointer: pointerOf(field), detail: message }],
   })
   switch (name) {
     case "InvalidInput":
@@ -123,8 +134,8 @@ export const pointer = (path: ReadonlyArray<PropertyKey>): string =>
   path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")
 
 // Refusals of the input name it as `input of job "a"`, and a place within by its own words.
-const pointerOf = (field: unknown, isField: (name: string) => boolean): string => {
+const pointerOf = (field: unknown): string => {
   if (typeof field !== "string") return ""
-  if (isField(field)) return pointer([field])
+  if (/^[a-z]\w*$/i.test(field)) return pointer([field])
   return field.startsWith("input") ? "/input" : ""
 }

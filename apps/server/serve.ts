@@ -88,7 +88,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
   const trouble = (doing: string, error: unknown): void =>
     tell({ kind: "trouble", doing, error: error instanceof Error ? error.message : String(error) })
   const book = await openTokenBook({
-    store: store.tokens,
+    store: store.store,
     onTrouble: (error) => trouble("read the worker tokens", error),
   })
   const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
@@ -99,6 +99,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
   const app = makeApp({
     project: store.project,
     engine: engineOf,
+    store: store.store,
     reports: store.reports,
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     hosts: new Set(hosts.map((host) => host.toLowerCase())),

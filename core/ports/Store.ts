@@ -9,6 +9,7 @@ import type {
   CredentialStoreDriver,
   FlowStoreDriver,
   NodeStoreDriver,
+  RecordStoreDriver,
   RunStoreDriver,
   ScheduleStoreDriver,
   StoreCapabilities,
@@ -45,6 +46,11 @@ export class CredentialStore extends Context.Service<CredentialStore, Lifted<Cre
   "uhrwerk/core/CredentialStore",
 ) {}
 
+/** Records of whoever stands on the engine. */
+export class RecordStore extends Context.Service<RecordStore, Lifted<RecordStoreDriver>>()(
+  "uhrwerk/core/RecordStore",
+) {}
+
 /** The store's clock and what it can promise. */
 export class StoreInfo extends Context.Service<
   StoreInfo,
@@ -52,7 +58,14 @@ export class StoreInfo extends Context.Service<
 >()("uhrwerk/core/StoreInfo") {}
 
 /** All services of a store. */
-export type Store = RunStore | FlowStore | ScheduleStore | NodeStore | CredentialStore | StoreInfo
+export type Store =
+  | RunStore
+  | FlowStore
+  | ScheduleStore
+  | NodeStore
+  | CredentialStore
+  | RecordStore
+  | StoreInfo
 
 const runOperations = [
   "enqueue",
@@ -68,6 +81,7 @@ const runOperations = [
   "get",
   "list",
   "counts",
+  "queueDepths",
   "attempts",
   "deadLetters",
   "replay",
@@ -109,6 +123,13 @@ const credentialOperations = [
   "deleteCredentials",
 ] as const satisfies ReadonlyArray<keyof CredentialStoreDriver>
 
+const recordOperations = [
+  "putRecords",
+  "records",
+  "deleteRecords",
+  "pruneRecords",
+] as const satisfies ReadonlyArray<keyof RecordStoreDriver>
+
 /** The name of an operation that a store may be asked for. */
 export type StoreOperation =
   | (typeof runOperations)[number]
@@ -116,6 +137,7 @@ export type StoreOperation =
   | (typeof scheduleOperations)[number]
   | (typeof nodeOperations)[number]
   | (typeof credentialOperations)[number]
+  | (typeof recordOperations)[number]
   | "now"
 
 /**
@@ -141,6 +163,7 @@ export const contextDriver = (driver: StoreDriver): Context.Context<Store> =>
     Context.add(ScheduleStore, lift(driver, scheduleOperations)),
     Context.add(NodeStore, lift(driver, nodeOperations)),
     Context.add(CredentialStore, lift(driver, credentialOperations)),
+    Context.add(RecordStore, lift(driver, recordOperations)),
     Context.add(StoreInfo, {
       now: call(driver, "now", () => driver.now()),
       capabilities: driver.capabilities,
@@ -153,8 +176,10 @@ const lift = <K extends keyof StoreDriver>(
 ): Lifted<Pick<StoreDriver, K>> => {
   const service: Record<string, unknown> = {}
   for (const operation of operations) {
-    const run = (driver[operation] as (...args: Array<unknown>) => unknown).bind(driver)
-    service[operation] = (...args: Array<unknown>) => call(driver, operation, () => run(...args))
+    // Looked up when it is asked for: a store of an earlier version of this port lacks what was added to it since.
+    const run = (args: Array<unknown>): unknown =>
+      (driver[operation] as (...given: Array<unknown>) => unknown)(...args)
+    service[operation] = (...args: Array<unknown>) => call(driver, operation, () => run(args))
   }
   return service as Lifted<Pick<StoreDriver, K>>
 }

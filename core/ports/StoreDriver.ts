@@ -10,10 +10,12 @@ import type { DueSchedule, Occurrence, PutSchedule, ScheduleRow } from "../domai
 import type { CredentialStoreDriver } from "./CredentialStoreDriver.ts"
 import type { FlowStoreDriver } from "./FlowStoreDriver.ts"
 import type { NodeStoreDriver } from "./NodeStoreDriver.ts"
+import type { RecordStoreDriver } from "./RecordStoreDriver.ts"
 
 export type * from "./CredentialStoreDriver.ts"
 export type * from "./FlowStoreDriver.ts"
 export type * from "./NodeStoreDriver.ts"
+export type * from "./RecordStoreDriver.ts"
 
 /** A value now or later: a driver answers as its database does. */
 export type Awaitable<A> = A | Promise<A>
@@ -53,9 +55,14 @@ export interface Held {
 export interface RunFilter {
   readonly state?: RunState
   readonly job?: string
+  /** Only runs of these jobs, 1 to 1,000: what whoever asks may see. */
+  readonly jobs?: ReadonlyArray<string>
+  readonly queue?: string
   readonly chainId?: string
-  /** Ids below this one: the last id of the page before. */
+  /** Ids below this one: the last id of the page before. As ids begin with their time, also: runs made before it. */
   readonly before?: string
+  /** Ids above this one. */
+  readonly after?: string
   /** 1 to 200. */
   readonly limit: number
 }
@@ -65,6 +72,17 @@ export interface RunCount {
   readonly job: string
   readonly state: RunState
   readonly count: number
+}
+
+/** How much waits in a queue. */
+export interface QueueDepth {
+  readonly queue: string
+  /** Runs that are ready now, whose due time has come. */
+  readonly ready: number
+  /** Of them, the due time of the one that waits longest; `null`: none is. */
+  readonly oldestDueAt: number | null
+  /** Runs under way. */
+  readonly running: number
 }
 
 /** What became of one cancel: `final` when it had ended before. */
@@ -153,11 +171,15 @@ export interface RunStoreDriver {
   list(filter: RunFilter): Awaitable<ReadonlyArray<Run>>
   /** In any order, without those that are 0. */
   counts(): Awaitable<ReadonlyArray<RunCount>>
+  /** By queue, without queues in which nothing is ready and nothing runs. It counts rows: for people, and for metrics. */
+  queueDepths(): Awaitable<ReadonlyArray<QueueDepth>>
   /** The failed attempts of a run, oldest first. */
   attempts(runId: string): Awaitable<ReadonlyArray<Attempt>>
   /** Letters that were not replayed, by the id of their run, the highest first; `before`: ids below this one. */
   deadLetters(filter: {
     readonly job?: string
+    /** Only letters of these jobs, 1 to 1,000. */
+    readonly jobs?: ReadonlyArray<string>
     readonly before?: string
     readonly limit: number
   }): Awaitable<ReadonlyArray<DeadLetter>>
@@ -226,7 +248,7 @@ export const calledOffReason = "Called off with its flow run"
 export interface ScheduleStoreDriver {
   /**
    * Saves schedules. One that says what it said before stays as it is, its version too. A new one starts with `cursor`,
-   * `nextAt` and `zoneData` as given. One that is there keeps its cursor, its pause, its last run and their number; if
+   * `nextAt`, `zoneData` and `createdAt` as given. One that is there keeps its age, its cursor, its pause, its last run and their number; if
    * its trigger changed, `nextAt` and `zoneData` are replaced and nothing waits, so the old pattern never fires again,
    * and the cursor goes back to the given one where it is ahead of that: what the old pattern decided ahead (a skipped instant,
    * or a clock that was set back) must not silence the new one.
@@ -290,7 +312,13 @@ export interface StoreCapabilities {
 
 /** Everything that a storage adapter implements. */
 export interface StoreDriver
-  extends RunStoreDriver, FlowStoreDriver, ScheduleStoreDriver, NodeStoreDriver, CredentialStoreDriver {
+  extends
+    RunStoreDriver,
+    FlowStoreDriver,
+    ScheduleStoreDriver,
+    NodeStoreDriver,
+    CredentialStoreDriver,
+    RecordStoreDriver {
   readonly capabilities: StoreCapabilities
   /** The store's clock, in epoch milliseconds: it decides due times, leases and expiry. */
   now(): Awaitable<number>

@@ -1,7 +1,7 @@
 // The bounds of a call to the store, and how a call is refused: before anything was changed, and saying so,
 // because the engine repeats whatever may have been done.
 import { utf8Length } from "../domain/Payload.ts"
-import type { Fill, Fire, PutCredential } from "./StoreDriver.ts"
+import type { Fill, Fire, PutCredential, PutRecord } from "./StoreDriver.ts"
 
 /** Rows in one call. */
 export const batchMax = 1_000
@@ -14,6 +14,9 @@ export const windowMax = 100_000
 export const workersBytesMax = 1_048_576
 /** Credentials in a store. */
 export const credentialsMax = 10_000
+
+/** Bytes of a record's body. */
+export const recordBytesMax = 262_144
 
 /** An error after which nothing was done. */
 export const refusal = (message: string): RangeError =>
@@ -61,6 +64,17 @@ export const checkCredential = ({ id, kind, name, hash, scope, expiresAt }: PutC
   checkBytes("scope", scope, 65_536)
   if (expiresAt !== null && !Number.isSafeInteger(expiresAt))
     throw refusal(`expiresAt: ${expiresAt} is not a whole number of milliseconds`)
+}
+
+/** Throws a `RangeError` that names the field of a record that cannot be stored. */
+export const checkRecord = ({ kind, id, body, expiresAt, expected }: PutRecord): void => {
+  if (!/^[a-z-]{1,32}$/.test(kind)) throw refusal(`kind: "${kind}" is not 1 to 32 characters of a-z and "-"`)
+  if (!/^[ -~]{1,255}$/.test(id)) throw refusal("id: not 1 to 255 printable characters of ASCII")
+  checkBytes("body", body, recordBytesMax)
+  if (expiresAt !== null && !Number.isSafeInteger(expiresAt))
+    throw refusal(`expiresAt: ${expiresAt} is not a whole number of milliseconds`)
+  if (expected !== null && !(Number.isSafeInteger(expected) && expected >= 0))
+    throw refusal(`expected: ${expected} is no version`)
 }
 
 /** The refusal of one more. */

@@ -1,6 +1,8 @@
 // The routes over a real engine, without sockets: what is answered to what, and that bad requests change nothing.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { makeApp } from "../../../apps/server/app.ts"
+import type { AskedStore } from "../../../apps/server/api/ApiParts.ts"
+import { openSharedStore } from "../../../apps/server/SharedStore.ts"
 import { bodyBytesMax } from "../../../apps/server/guards.ts"
 import { checkConfig, type Project } from "../../../apps/sdk/config.ts"
 import { type RunningEngine, startProject } from "../../../apps/sdk/engine.ts"
@@ -15,10 +17,13 @@ let reports: ReadonlyArray<NodeWorkers> = []
 let ready = true
 let isUp = true
 let project: Project
+let store: AskedStore
 let engine: RunningEngine
 let app: ReturnType<typeof makeApp>
 beforeAll(async () => {
-  project = await checkConfig(config)
+  const shared = await openSharedStore(await checkConfig(config))
+  project = shared.project
+  store = shared.store
   engine = await startProject(project)
   app = makeApp({
     project,
@@ -26,6 +31,7 @@ beforeAll(async () => {
       if (isUp) return engine
       throw stopped()
     },
+    store,
     reports: async () => reports,
     isReady: async () => ready,
     hosts: new Set(["jobs.example.org"]),
@@ -396,10 +402,7 @@ describe("the rest", () => {
 
   test("before the start and after the end it says that later is better", async () => {
     isUp = false
-    for (const response of [
-      await post({ job: "greet" }),
-      await get("/v1/runs/01997f3e-8a00-7000-8000-0000000000ff"),
-    ]) {
+    for (const response of [await post({ job: "greet" }), await get("/v1/workers")]) {
       expect(response.headers.get("retry-after")).toBe("2")
       expect((await expectProblem(response, 503, "notServing"))["retryable"]).toBe(true)
     }
@@ -408,6 +411,7 @@ describe("the rest", () => {
   test("an error that nobody expected is told to the log, and to the client only that it was", async () => {
     const failing = makeApp({
       project,
+      store,
       engine: () => {
         throw new TypeError("secret inside")
       },
@@ -418,13 +422,9 @@ describe("the rest", () => {
       isLocal: true,
       onFault: (doing, error) => faults.push(`${doing}: ${String(error)}`),
     })
-    const response = await failing.request(
-      `${base}/v1/runs/01997f3e-8a00-7000-8000-0000000000ff`,
-      { headers: { "x-request-id": "r1" } },
-      here,
-    )
+    const response = await failing.request(`${base}/v1/workers`, { headers: { "x-request-id": "r1" } }, here)
     const problem = await expectProblem(response, 500, "internal")
     expect(JSON.stringify(problem)).not.toContain("secret")
-    expect(faults).toEqual(["answer GET /v1/runs/:id (request r1): TypeError: secret inside"])
+    expect(faults).toEqual(["answer GET /v1/workers (request r1): TypeError: secret inside"])
   })
 })

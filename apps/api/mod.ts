@@ -1,0 +1,12 @@
+// All routes of the HTTP API, by name.
+import { runsApi } from "./runs.ts"
+import { workersApi } from "./workers.ts"
+
+export * from "./Endpoint.ts"
+export * from "./problemCodes.ts"
+
+/** By name: the name is also that of the client's method. */
+export const api = { ...runsApi, ...workersApi } as const
+
+/** The name of a route. */
+export type ApiName = keyof typeof api

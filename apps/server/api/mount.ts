@@ -1,0 +1,81 @@
+// Puts the routes of the API on the app: decodes each request by its endpoint, asks who may do it, and answers.
+import type { Context, Hono } from "hono"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Issue from "effect/SchemaIssue"
+import { type AnySchema, api, type ApiName, type Endpoint } from "../../api/mod.ts"
+import { bodyOf } from "../body.ts"
+import { type FieldError, pointer, refuse } from "../problems.ts"
+import type { ServerEnv } from "../ServerEnv.ts"
+import type { ApiParts } from "./ApiParts.ts"
+import type { Call, Caller, Handler, Handlers } from "./Handler.ts"
+
+/** What is asked before a handler is. */
+export interface Gate {
+  /** Who asks; throws `Refused` for one who may not use the route. */
+  readonly admit: (c: Context<ServerEnv>, endpoint: Endpoint) => Promise<Caller>
+}
+
+/** Adds all routes. */
+export const mount = (
+  app: Hono<ServerEnv>,
+  handlers: Handlers<typeof api>,
+  parts: ApiParts,
+  gate: Gate,
+): void => {
+  for (const name of Object.keys(api) as ReadonlyArray<ApiName>) {
+    const endpoint: Endpoint = api[name]
+    const handler = handlers[name] as Handler<Endpoint>
+    const read = readerOf(endpoint)
+    app.on(endpoint.method.toUpperCase(), endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
+      const caller = await gate.admit(c, endpoint)
+      const call: Call<Endpoint> = {
+        ...(await read(c)),
+        caller,
+        requestId: c.get("requestId"),
+        headers: c.req.raw.headers,
+        signal: c.req.raw.signal,
+        parts,
+      }
+      const { status, body, headers, stream } = await handler(call)
+      const head = { ...headers }
+      if (status === 204) return c.body(null, status, head)
+      return stream === undefined ? c.json(body ?? null, status, head) : c.body(stream, status, head)
+    })
+  }
+}
+
+const readerOf = ({ params, query, body, bodyOptional = false }: Endpoint) => {
+  const readParams = params === undefined ? undefined : decoderOf(params, "params")
+  const readQuery = decoderOf(query ?? Schema.Struct({}), "query")
+  const readBody = body === undefined ? undefined : bodyOf(body, bodyOptional)
+  return async (c: Context<ServerEnv>): Promise<Pick<Call<Endpoint>, "params" | "query" | "body">> => ({
+    params: (readParams?.(c.req.param()) ?? {}) as never,
+    query: readQuery(queryOf(c)) as never,
+    body: (readBody === undefined ? {} : await readBody(c)) as never,
+  })
+}
+
+/** A parameter that comes once is a text, one that is repeated a list. */
+const queryOf = (c: Context<ServerEnv>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(c.req.queries()).map(([key, values]) => [key, values.length === 1 ? values[0] : values]),
+  )
+
+const format = Issue.makeFormatterStandardSchemaV1()
+const errorsMax = 20
+
+const decoderOf = (schema: AnySchema, where: "params" | "query") => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all", onExcessProperty: "error" })
+  return (given: unknown): unknown => {
+    const decoded = decode(given)
+    if (Result.isSuccess(decoded)) return decoded.success
+    const errors = format(decoded.failure.issue)
+      .issues.slice(0, errorsMax)
+      .map(({ path = [], message }): FieldError => ({
+        pointer: pointer([where, ...(path as ReadonlyArray<PropertyKey>)]),
+        detail: message,
+      }))
+    throw refuse("invalidRequest", "`errors` says what is wrong. Correct it and ask again.", { errors })
+  }
+}
