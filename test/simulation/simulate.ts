@@ -268,9 +268,15 @@ export const simulate = (seed: number, options: SimulateOptions = {}): Simulated
   }
   // Of runs that were called off, handlers that do not listen may go on.
   const isBusy = () => workers?.posts.some(({ process }) => process?.isIdle !== true) === true
-  for (let second = 1; second <= lastSeconds && isBusy(); second++) runUntil(world.elapsed + 1000)
-  // The latest heartbeat says how many slots are free.
-  if (workers !== null) runUntil(world.elapsed + 6000)
+  const runUntilIdle = (): void => {
+    for (let second = 1; second <= lastSeconds && isBusy(); second++) runUntil(world.elapsed + 1000)
+  }
+  runUntilIdle()
+  // The latest heartbeat says how many slots are free. What waited for a worker that came back may begin meanwhile.
+  if (workers !== null) {
+    runUntil(world.elapsed + 6000)
+    runUntilIdle()
+  }
   for (const check of checks) check.end?.()
   clients.check()
   watch.counters.steps = world.steps
