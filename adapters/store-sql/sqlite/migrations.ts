@@ -268,4 +268,18 @@ create table credentials (
 ) strict;
 create unique index credentials_name on credentials (kind, name);
 `,
+  // Records. Not clustered by their key: a body may be long, and a tree of long rows is slow to search.
+  `
+create table records (
+  seq integer primary key,
+  kind text not null,
+  id text not null,
+  version integer not null,
+  updated_at integer not null,
+  expires_at integer,
+  body text not null
+) strict;
+create unique index records_id on records (kind, id);
+create index records_expiring on records (expires_at) where expires_at is not null;
+`,
 ]
