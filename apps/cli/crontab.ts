@@ -1,6 +1,7 @@
 // Reads a crontab as cron does: settings that hold for the lines below them, times or a nickname, in the system's form a
 // user, and a command whose first unescaped `%` ends it and begins its input. Sources: crontab(5) of Vixie cron and cronie.
 import * as Result from "effect/Result"
+import { nextAfter } from "../../core/trigger/Cron.ts"
 import { parseCron } from "../../core/trigger/CronFields.ts"
 
 /** A line that starts a command. */
@@ -103,7 +104,7 @@ const refusalOf = (expression: string, zone: string | null): string | null => {
     return "a leading - and ~ (a random time) are extensions of some crons: write a fixed time, or use `jitter`"
   const read = parseCron(expression, zone === null ? {} : { zone })
   if (Result.isFailure(read)) return read.failure.message
-  return read.success.after(0) === null ? "its times never come" : null
+  return nextAfter(read.success, 0) === null ? "its times never come" : null
 }
 
 /** The command, and what it reads: each `%` that is not escaped is a new line, and the first one ends the command. */
