@@ -55,6 +55,9 @@ export const flagTypes = {
   "give-up": { type: "string" },
   system: { type: "boolean" },
   out: { type: "string" },
+  runtime: { type: "string" },
+  template: { type: "string" },
+  force: { type: "boolean" },
 } as const
 
 type FlagTypes = typeof flagTypes

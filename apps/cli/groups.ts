@@ -15,6 +15,7 @@ const schedules: Load = async () => ({
 
 /** By first word; a group may have commands of another word too, which are not asked for there. */
 export const groups: Readonly<Record<string, Load>> = {
+  init: async () => ({ init: (await import("./init.ts")).init }),
   dev: async () => ({
     dev: (await import("./dev.ts")).dev,
     // The same command, told apart by its flag.
@@ -37,6 +38,7 @@ export const groups: Readonly<Record<string, Load>> = {
   "import-from": async () => (await import("./importFrom.ts")).importFromCommands,
   migrate: async () => ({ migrate: (await import("./migrate.ts")).migrate }),
   doctor: async () => ({ doctor: (await import("./doctor.ts")).doctor }),
+  completions: async () => ({ completions: (await import("./completions.ts")).completions }),
   cron: async () => (await import("./cron.ts")).cronCommands,
   "worker-test": async () => ({ "worker-test": (await import("./workerTest.ts")).workerTest }),
 }

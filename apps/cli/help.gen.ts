@@ -2,6 +2,7 @@
 
 /** Each command's words, usage and what it does. */
 export const commandTable: ReadonlyArray<readonly [name: string, usage: string, about: string]> = [
+  ["init", "init [FOLDER] [--runtime node|bun|deno] [--template basic|flow] [--force]", "make a project that runs; --force: beside files of these names, which stay as they are"],
   ["dev", "dev [CONFIG]", "run a project here: engine and worker in one process, without a port"],
   ["dev --fast-forward", "dev --fast-forward SPAN [CONFIG] [--run-handlers] [--limit LINES]", "what a project will start, on a virtual clock"],
   ["serve", "serve [CONFIG] [--port N] [--host ADDRESS] [--no-workers]", "run a node of a project, with workers over WebSocket and the HTTP API; any number over one PostgreSQL database"],
@@ -40,6 +41,7 @@ export const commandTable: ReadonlyArray<readonly [name: string, usage: string, 
   ["import-from crontab", "import-from crontab FILE|- [--system] [--tz ZONE] [--out uhrwerk.config.ts]", "a config out of a crontab (`crontab -l | uhrwerk import-from crontab -`); what it could not take is said"],
   ["migrate", "migrate [--plan]", "bring a PostgreSQL schema up to date; --plan: print the SQL instead"],
   ["doctor", "doctor [CONFIG] [--json]", "whether an engine can work here: exit code 1 if not; each line says what mends it"],
+  ["completions", "completions bash|zsh|fish", "a script for your shell, such as: uhrwerk completions bash > ~/.local/share/bash-completion/completions/uhrwerk"],
   ["cron explain", "cron explain EXPR [--tz ZONE] [--gap after|skip|before] [--ambiguous first|last|both]", "an expression in words, with notes"],
   ["cron next", "cron next EXPR [--tz ZONE] [--gap after|skip|before] [--ambiguous first|last|both] [--n 10] [--from ISO]", "when an expression runs next"],
   ["cron check", "cron check EXPR [--tz ZONE] [--gap after|skip|before] [--ambiguous first|last|both]", "whether an expression is right: exit code 0 or 2"],

@@ -6,8 +6,7 @@ import { exitCodes, UsageError } from "./exits.ts"
 import { checkFlags, flagTypes } from "./flags.ts"
 import { groups } from "./groups.ts"
 import { commandTable } from "./help.gen.ts"
-
-const version = "0.1.0"
+import { version } from "./version.ts"
 
 // They go on until they are stopped, whoever reads what they say.
 const lasting: ReadonlySet<string> = new Set(["dev", "serve", "worker"])

@@ -46,6 +46,13 @@ test("the help imports no module that needs a package", () => {
     }
   }
   visit("main.ts")
-  expect([...seen].sort()).toEqual(["exits.ts", "flags.ts", "groups.ts", "help.gen.ts", "main.ts"])
+  expect([...seen].sort()).toEqual([
+    "exits.ts",
+    "flags.ts",
+    "groups.ts",
+    "help.gen.ts",
+    "main.ts",
+    "version.ts",
+  ])
   expect(fileURLToPath(import.meta.url)).toContain("help.test")
 })
