@@ -58,6 +58,7 @@ export const flagTypes = {
   runtime: { type: "string" },
   template: { type: "string" },
   force: { type: "boolean" },
+  watch: { type: "boolean" },
 } as const
 
 type FlagTypes = typeof flagTypes
@@ -72,7 +73,7 @@ export type Flags = {
 }
 
 // What every command takes, or does not need.
-const everywhere: ReadonlySet<string> = new Set(["help", "version", "storage", "output"])
+const everywhere: ReadonlySet<string> = new Set(["help", "version", "storage", "output", "watch"])
 
 /** Refuses flags that the command does not take, by its usage. */
 export const checkFlags = (name: string, usage: string, flags: Flags): void => {

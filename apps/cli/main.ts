@@ -33,6 +33,7 @@ const help = (words: ReadonlyArray<string>): string => {
     "  --storage STORAGE        which store to look at, sqlite:FILE or postgres://HOST/DATABASE; default: $UHRWERK_STORAGE,",
     "                           the config's, or sqlite:uhrwerk.db",
     "  -o, --output FORMAT      table (default), json or ndjson; doctor also takes --json",
+    "  --watch                  for commands that look: again every two seconds",
     "  --input, --step-output   JSON, or @FILE with JSON in it",
     "  --tz ZONE                whose clocks a cron expression means: an IANA name; default UTC, never this machine's",
     "  --gap, --ambiguous       what becomes of its times that a clock change skips or repeats, as in `cron()`",
@@ -68,7 +69,9 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
     checkFlags(name, usageOf(name, command.usage), values)
     // Whoever reads has seen enough (`| head`): that ends a listing, and is no error. An engine works on.
     if (!lasting.has(name)) process.stdout.on("error", () => process.exit(exitCodes.ok))
-    process.exitCode = await command.run(positionals.slice(name.split(" ").length), values)
+    const run = () => command.run(positionals.slice(name.split(" ").length), values)
+    process.exitCode =
+      values.watch === true ? await (await import("./watch.ts")).watch(name, run) : await run()
   } catch (error) {
     const { complain } = await import("./errors.ts")
     process.exitCode = complain(error)

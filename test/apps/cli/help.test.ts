@@ -16,7 +16,7 @@ test("help.gen.ts is what `npm run spec` writes", async () => {
 
 test("every flag of a usage is one that there is, and each flag belongs to a command", () => {
   const all = new Set<string>(Object.keys(flagTypes))
-  const used = new Set(["help", "version", "storage", "output"])
+  const used = new Set(["help", "version", "storage", "output", "watch"])
   for (const [, usage] of commandTable)
     for (const [, flag = ""] of usage.matchAll(/--([a-z][a-z-]*)/g)) {
       expect(all.has(flag), `${usage}: --${flag}`).toBe(true)
