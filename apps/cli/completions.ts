@@ -14,7 +14,7 @@ export const completions: Command = {
     const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
     if (script === undefined || more.length > 0)
       throw new UsageError("This command takes one shell: bash, zsh or fish")
-    process.stdout.write(script())
+    console.log(script().trimEnd())
     return Promise.resolve(exitCodes.ok)
   },
 }

@@ -73,15 +73,9 @@ describe("init", () => {
 
 describe("completions", () => {
   const script = async (shell: string): Promise<string> => {
-    const pieces: Array<string> = []
-    const { write } = process.stdout
-    process.stdout.write = ((text: string) => pieces.push(text) > 0) as typeof write
-    try {
-      expect((await inProcess(["completions", shell], folder)).code).toBe(0)
-    } finally {
-      process.stdout.write = write
-    }
-    return pieces.join("")
+    const { code, stdout } = await inProcess(["completions", shell], folder)
+    expect(code).toBe(0)
+    return stdout
   }
 
   test("bash completes words, second words and a command's flags", async () => {
