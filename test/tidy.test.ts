@@ -45,6 +45,8 @@ describe("tidy > the repository", () => {
     expect(manifestRules.equalVersions(manifest, deno)).toEqual([]))
   test("deno.json has the entries of package.json", () =>
     expect(manifestRules.equalEntries(manifest, deno)).toEqual([]))
+  test("deno publish takes what npm gets", () =>
+    expect(manifestRules.equalPublished(manifest, deno)).toEqual([]))
   test("tsconfig.json finds the entries of package.json", () =>
     expect(manifestRules.equalPaths(manifest, JSON.parse(read("tsconfig.json")) as TypeScriptConfig)).toEqual(
       [],
@@ -241,6 +243,19 @@ describe("tidy > each rule finds what it forbids", () => {
     expect(manifestRules.equalEntries(given, { imports })).toHaveLength(3)
     expect(
       manifestRules.equalEntries(given, { imports: { uhrwerk: "./a.ts", "uhrwerk/b": "./b.ts" } }),
+    ).toEqual([])
+  })
+
+  test("equal published: another version, and a missing and a different entry, are found", () => {
+    const given = {
+      version: "1.0.0",
+      exports: { ".": "./a.ts", "./b": "./b.ts", "./package.json": "./package.json" },
+    }
+    expect(
+      manifestRules.equalPublished(given, { version: "0.9.0", exports: { ".": "./x.ts" } }),
+    ).toHaveLength(3)
+    expect(
+      manifestRules.equalPublished(given, { version: "1.0.0", exports: { ".": "./a.ts", "./b": "./b.ts" } }),
     ).toEqual([])
   })
 

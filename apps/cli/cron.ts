@@ -25,7 +25,7 @@ const cronCommand = (
   about: string,
   run: (cron: Cron, flags: Flags) => number | void,
 ): Command => ({
-  usage: `${usage} EXPR [--tz ZONE]`,
+  usage: `${usage} EXPR [--tz ZONE] [--gap after|skip|before] [--ambiguous first|last|both]`,
   about,
   run: async (args, flags) => {
     const [text, ...more] = args
@@ -91,7 +91,8 @@ export const cronCommands: Readonly<Record<string, Command>> = {
       })
       if (rows.length === 0) console.error(`Nothing after that: ${ended(cron, from).reason}.`)
     }),
-    usage: "cron next EXPR [--tz ZONE] [--n 10] [--from ISO]",
+    usage:
+      "cron next EXPR [--tz ZONE] [--gap after|skip|before] [--ambiguous first|last|both] [--n 10] [--from ISO]",
   },
   "cron check": cronCommand(
     "cron check",

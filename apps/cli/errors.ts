@@ -1,23 +1,10 @@
 // What a person reads when a command fails, and the exit code that a script sees.
 import * as Cause from "effect/Cause"
 import { errorInfo } from "../../core/domain/Payload.ts"
+import { exitCodes, UsageError } from "./exits.ts"
 import { plainLines } from "./text.ts"
 
-/** Exit codes, as on the interfaces page. */
-export const exitCodes = {
-  ok: 0,
-  failed: 1,
-  usage: 2,
-  "not found": 3,
-  denied: 4,
-  conflict: 5,
-  unreachable: 6,
-} as const
-
-/** The command line itself is wrong. */
-export class UsageError extends Error {
-  override readonly name = "UsageError"
-}
+export { exitCodes, UsageError }
 
 /** The config file cannot be used: it is not there, it throws, or it exports no config. */
 export class ConfigError extends Error {

@@ -46,7 +46,7 @@ interface Total {
 
 /** The command; `dev` hands over to it. */
 export const fastForward: Command = {
-  usage: "dev --fast-forward SPAN [CONFIG] [--run-handlers]",
+  usage: "dev --fast-forward SPAN [CONFIG] [--run-handlers] [--limit LINES]",
   about: "what a project will start, on a virtual clock",
   run: async (args, flags) => {
     const span = Result.getOrThrow(parseSpan("--fast-forward", flags["fast-forward"], 1))

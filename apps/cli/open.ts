@@ -5,58 +5,10 @@ import { NotFound } from "../../core/domain/Errors.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { type ParsedStorage, parseStorage, type Storage } from "../sdk/storage.ts"
 import { UsageError } from "./errors.ts"
+import type { Flags } from "./flags.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
 
-/** A command's options, as far as they are given. */
-export interface Flags {
-  readonly storage?: string
-  readonly output?: string
-  readonly state?: string
-  readonly job?: string
-  readonly limit?: string
-  readonly before?: string
-  readonly schedule?: string
-  readonly reason?: string
-  readonly tz?: string
-  readonly gap?: string
-  readonly ambiguous?: string
-  readonly n?: string
-  readonly from?: ReadonlyArray<string>
-  readonly to?: string
-  readonly note?: string
-  readonly max?: string
-  readonly order?: string
-  readonly "dry-run"?: boolean
-  readonly "fast-forward"?: string
-  readonly "run-handlers"?: boolean
-  readonly open?: boolean
-  readonly mermaid?: boolean
-  readonly dot?: boolean
-  readonly input?: string
-  readonly "from-failed"?: boolean
-  readonly skipped?: boolean
-  readonly "step-output"?: string
-  readonly plan?: boolean
-  readonly json?: boolean
-  readonly cmd?: string
-  readonly only?: string
-  readonly case?: string
-  readonly verbose?: boolean
-  readonly port?: string
-  readonly host?: string
-  readonly "no-workers"?: boolean
-  readonly name?: string
-  readonly queue?: ReadonlyArray<string>
-  readonly expires?: string
-  readonly config?: string
-  readonly url?: string
-  readonly "token-file"?: string
-  readonly label?: ReadonlyArray<string>
-  readonly concurrency?: string
-  readonly prefetch?: string
-  readonly handlers?: string
-  readonly "give-up"?: string
-}
+export type { Flags }
 
 /** A command. */
 export interface Command {

@@ -18,7 +18,8 @@ const defaultUrl = "ws://127.0.0.1:8080/v1/worker"
 
 /** A remote worker. */
 export const worker: Command = {
-  usage: "worker [--config FILE] [--url ws://HOST:PORT/v1/worker] [--token-file FILE]",
+  usage:
+    "worker [--config FILE] [--url ws://HOST:PORT/v1/worker] [--token-file FILE] [--name NAME] [--queue QUEUE]... [--label KEY=VALUE]... [--concurrency N] [--prefetch N] [--handlers here|thread|process] [--give-up SPAN]",
   about: "run a worker: take runs from a server, with the handlers of a config",
   run: async (args, flags) => {
     none(args)

@@ -12,6 +12,8 @@ export const exactVersions = (manifests: ReadonlyMap<string, Manifest>): Array<s
   )
 
 export type DenoManifest = {
+  readonly version?: string
+  readonly exports?: Readonly<Record<string, string>>
   readonly imports?: Readonly<Record<string, string>>
   readonly tasks?: Readonly<Record<string, string>>
 }
@@ -44,6 +46,18 @@ export const equalPaths = (manifest: Manifest, { compilerOptions }: TypeScriptCo
   return equalEntries(manifest, { imports: Object.fromEntries(first) as Record<string, string> }).map(
     (problem) => problem.replace("deno.json", "tsconfig.json"),
   )
+}
+
+/** What `deno publish` would take is what npm gets: version, and every entry. */
+export const equalPublished = (manifest: Manifest, deno: DenoManifest): Array<string> => {
+  const problems: Array<string> = []
+  if (manifest.version !== deno.version)
+    problems.push(`the version is ${manifest.version} in package.json and ${deno.version} in deno.json`)
+  const { "./package.json": _, ...wanted } = manifest.exports ?? {}
+  for (const key of new Set([...Object.keys(wanted), ...Object.keys(deno.exports ?? {})]))
+    if (JSON.stringify(wanted[key]) !== JSON.stringify(deno.exports?.[key]))
+      problems.push(`"${key}" is not the same entry in the exports of package.json and of deno.json`)
+  return problems
 }
 
 /** The entries of package.json `exports` and of deno.json `imports` are the same. */

@@ -39,6 +39,7 @@ const specifierPackage = (specifier: string): string =>
 
 export type Manifest = {
   readonly name?: string
+  readonly version?: string
   readonly exports?: Readonly<Record<string, unknown>>
   readonly scripts?: Readonly<Record<string, string>>
   readonly dependencies?: Readonly<Record<string, string>>
