@@ -13,6 +13,8 @@ const schedules: Load = async () => ({
   ...(await import("./operate.ts")).operateCommands,
 })
 
+const transfer: Load = async () => (await import("./transfer.ts")).transferCommands
+
 /** By first word; a group may have commands of another word too, which are not asked for there. */
 export const groups: Readonly<Record<string, Load>> = {
   init: async () => ({ init: (await import("./init.ts")).init }),
@@ -35,6 +37,8 @@ export const groups: Readonly<Record<string, Load>> = {
   dead: async () => (await import("./dead.ts")).deadCommands,
   node: async () => (await import("./nodes.ts")).nodeCommands,
   token: async () => (await import("./tokens.ts")).tokenCommands,
+  export: transfer,
+  import: transfer,
   "import-from": async () => (await import("./importFrom.ts")).importFromCommands,
   migrate: async () => ({ migrate: (await import("./migrate.ts")).migrate }),
   doctor: async () => ({ doctor: (await import("./doctor.ts")).doctor }),
