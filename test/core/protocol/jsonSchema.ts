@@ -38,10 +38,17 @@ const rules: Readonly<Record<string, Rule>> = {
   $id: () => true,
   title: () => true,
   description: () => true,
-  type: isType,
+  type: (types, value) =>
+    Array.isArray(types) ? types.some((type) => isType(type, value)) : isType(types, value),
   const: (only, value) => only === value,
   enum: (all, value) => (all as ReadonlyArray<unknown>).includes(value),
   anyOf: (all, value) => (all as ReadonlyArray<Schema>).some((each) => fits(each, value)),
+  allOf: (all, value) => (all as ReadonlyArray<Schema>).every((each) => fits(each, value)),
+  oneOf: (all, value) => (all as ReadonlyArray<Schema>).filter((each) => fits(each, value)).length === 1,
+  // An annotation, unless a reader chooses to check it.
+  format: () => true,
+  default: () => true,
+  examples: () => true,
   minLength: onText((limit, value) => points(value) >= number(limit)),
   maxLength: onText((limit, value) => points(value) <= number(limit)),
   pattern: onText((pattern, value) => new RegExp(pattern as string, "u").test(value as string)),
@@ -50,6 +57,13 @@ const rules: Readonly<Record<string, Rule>> = {
   items: onList((schema, value) =>
     (value as ReadonlyArray<unknown>).every((each) => fits(schema as Schema, each)),
   ),
+  minItems: onList((limit, value) => (value as ReadonlyArray<unknown>).length >= number(limit)),
+  uniqueItems: onList((wanted, value) => {
+    const texts = (value as ReadonlyArray<unknown>).map((each) => JSON.stringify(each))
+    return wanted !== true || new Set(texts).size === texts.length
+  }),
+  exclusiveMinimum: onNumber((limit, value) => number(value) > number(limit)),
+  exclusiveMaximum: onNumber((limit, value) => number(value) < number(limit)),
   maxItems: onList((limit, value) => (value as ReadonlyArray<unknown>).length <= number(limit)),
   required: onObject((names, value) =>
     (names as ReadonlyArray<string>).every((name) => Object.hasOwn(value as object, name)),
@@ -67,13 +81,42 @@ const rules: Readonly<Record<string, Rule>> = {
   propertyNames: onObject((schema, value) =>
     Object.keys(value as object).every((name) => fits(schema as Schema, name)),
   ),
+  minProperties: onObject((limit, value) => Object.keys(value as object).length >= number(limit)),
   maxProperties: onObject((limit, value) => Object.keys(value as object).length <= number(limit)),
 }
 
 /** Whether a value is what a schema allows. */
-export const fits = (schema: Schema, value: unknown): boolean =>
-  Object.entries(schema).every(([keyword, limit]) => {
-    const rule = rules[keyword]
-    if (rule === undefined) throw new Error(`the keyword "${keyword}" is not known here`)
-    return rule(limit, value, schema)
-  })
+export const fits = (schema: Schema | boolean, value: unknown): boolean =>
+  typeof schema === "boolean"
+    ? schema
+    : Object.entries(schema).every(([keyword, limit]) => {
+        const rule = rules[keyword]
+        if (rule === undefined) throw new Error(`the keyword "${keyword}" is not known here`)
+        return rule(limit, value, schema)
+      })
+
+/** A document whose references are what they refer to: the same objects, so that it may hold itself. */
+export const linked = (document: Schema): Schema => {
+  const root = structuredClone(document) as Record<string, unknown>
+  const at = (reference: string): unknown =>
+    reference
+      .slice(2)
+      .split("/")
+      .reduce<unknown>((inner, key) => (inner as Schema | undefined)?.[key], root)
+  const seen = new Set<unknown>()
+  const link = (value: unknown): void => {
+    if (typeof value !== "object" || value === null || seen.has(value)) return
+    seen.add(value)
+    for (const [key, each] of Object.entries(value)) {
+      const reference = (each as { readonly $ref?: unknown } | null)?.$ref
+      if (typeof reference === "string") {
+        const found = at(reference)
+        if (found === undefined) throw new Error(`there is nothing at ${reference}`)
+        ;(value as Record<string, unknown>)[key] = found
+        link(found)
+      } else link(each)
+    }
+  }
+  link(root)
+  return root
+}
