@@ -50,6 +50,8 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
     onTrouble: (error) => faults.push(String(error)),
     everyMillis: 20,
   })
+  let good: ReadonlySet<string> = new Set()
+  keys.watch((valid) => (good = valid))
   const app = makeApp({
     project: shared.project,
     engine: () => engine,
@@ -92,13 +94,12 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
       }
     },
     makeKey: async (options = {}) => {
-      const { key } = await createKey(shared.store, { name: `key ${++made}`, role: "admin", ...options })
-      // The book looks often here; what it has not seen yet would wait for its next look aside.
-      await until(
-        "the key is known",
-        () => keys.worthOf(key),
-        ({ kind }) => kind === "valid",
-      )
+      const { key, view } = await createKey(shared.store, {
+        name: `key ${++made}`,
+        role: "admin",
+        ...options,
+      })
+      await until("the key is known", () => good.has(view.id), Boolean)
       return key
     },
     stop: async () => {
