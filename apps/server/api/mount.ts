@@ -43,7 +43,7 @@ export const mount = (
 
 const readerOf = ({ params, query, body, bodyOptional = false }: Endpoint) => {
   const readParams = params === undefined ? undefined : decoderOf(params, "params")
-  const readQuery = decoderOf(query ?? Schema.Struct({}), "query")
+  const readQuery = query === undefined ? noQuery : decoderOf(query, "query")
   const readBody = body === undefined ? undefined : bodyOf(body, bodyOptional)
   return async (c: Context<ServerEnv>): Promise<Pick<Call<Endpoint>, "params" | "query" | "body">> => ({
     params: (readParams?.(c.req.param()) ?? {}) as never,
@@ -52,11 +52,28 @@ const readerOf = ({ params, query, body, bodyOptional = false }: Endpoint) => {
   })
 }
 
-/** A parameter that comes once is a text, one that is repeated a list. */
-const queryOf = (c: Context<ServerEnv>): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(
-    Object.entries(c.req.queries()).map(([key, values]) => [key, values.length === 1 ? values[0] : values]),
+/** A parameter that comes once is a text, one that is repeated a list. Of any name: `__proto__` is one like others. */
+const queryOf = (c: Context<ServerEnv>): Readonly<Record<string, unknown>> => {
+  const given = new URL(c.req.url).searchParams
+  return Object.fromEntries(
+    [...new Set(given.keys())].map((key) => {
+      const [value, ...more] = given.getAll(key)
+      return [key, more.length === 0 ? value : [value, ...more]]
+    }),
   )
+}
+
+// A struct without fields takes any object.
+const noQuery = (given: Readonly<Record<string, unknown>>): object => {
+  const errors = Object.keys(given)
+    .slice(0, errorsMax)
+    .map((key) => ({ pointer: pointer(["query", key]), detail: "This route takes no query" }))
+  if (errors.length > 0) throw wrongRequest(errors)
+  return {}
+}
+
+const wrongRequest = (errors: ReadonlyArray<FieldError>) =>
+  refuse("invalidRequest", "`errors` says what is wrong. Correct it and ask again.", { errors })
 
 const format = Issue.makeFormatterStandardSchemaV1()
 const errorsMax = 20
@@ -72,6 +89,6 @@ const decoderOf = (schema: AnySchema, where: "params" | "query") => {
         pointer: pointer([where, ...(path as ReadonlyArray<PropertyKey>)]),
         detail: message,
       }))
-    throw refuse("invalidRequest", "`errors` says what is wrong. Correct it and ask again.", { errors })
+    throw wrongRequest(errors)
   }
 }
