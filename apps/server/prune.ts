@@ -16,8 +16,8 @@ export const startPruning = (
   let stopped = false
   const prune = async (): Promise<void> => {
     try {
-      for (let times = 0; times < batchesMax && !stopped; times++)
-        if ((await store.pruneRecords(batch)) < batch) break
+      for (let times = 0; times < batchesMax; times++)
+        if (stopped || (await store.pruneRecords(batch)) < batch) break
       failing = false
     } catch (error) {
       if (!failing && !stopped) onTrouble("remove records that have expired", error)

@@ -50,18 +50,19 @@ export const makeCredential = async (
 ): Promise<MadeCredential> => {
   const { name, expires } = checkedCredential(options)
   const made = makeToken()
-  const createdAt = await store.now()
-  const expiresAt = expires === null ? null : createdAt + expires
-  const row = { id: made.id, kind, name, hash: hashOf(made.secret), expiresAt }
-  const answer = await store.putCredential({ ...row, scope: JSON.stringify(scope) })
-  // Its id is new, so it is the name; or this very row, if the store tried again after an answer that was lost.
-  if (answer === "exists" && !(await store.credentials()).some(({ hash }) => hash === row.hash))
+  const hash = hashOf(made.secret)
+  const expiresAt = expires === null ? null : (await store.now()) + expires
+  await store.putCredential({ id: made.id, kind, name, hash, scope: JSON.stringify(scope), expiresAt })
+  // Looked for, whatever the store said: it may have tried again after an answer that was lost, and found this very row.
+  const row = (await store.credentials()).find((each) => each.hash === hash)
+  // Its id is new, so it is the name.
+  if (row === undefined)
     throw new InvalidInput({
       field: "name",
       reason: `there is a ${wordOf[kind]} named "${name}" already`,
       next: `Choose another name, or revoke that one first: uhrwerk ${wordOf[kind]} revoke ${name}`,
     })
-  return { ...made, name, createdAt, expiresAt }
+  return { ...made, name, createdAt: row.createdAt, expiresAt }
 }
 
 /**
