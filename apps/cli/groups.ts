@@ -40,6 +40,8 @@ export const groups: Readonly<Record<string, Load>> = {
   export: transfer,
   import: transfer,
   "import-from": async () => (await import("./importFrom.ts")).importFromCommands,
+  key: async () => (await import("./keys.ts")).keyCommands,
+  audit: async () => (await import("./keys.ts")).keyCommands,
   migrate: async () => ({ migrate: (await import("./migrate.ts")).migrate }),
   doctor: async () => ({ doctor: (await import("./doctor.ts")).doctor }),
   completions: async () => ({ completions: (await import("./completions.ts")).completions }),
