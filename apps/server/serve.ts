@@ -18,6 +18,9 @@ import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { makeAdmit, ownReasons } from "./admit.ts"
 import { makeApp } from "./app.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
+import { startRecordUpkeep } from "./recordUpkeep.ts"
+import { makeRunLog } from "./RunLog.ts"
+import { makeRunWaits } from "./RunWaits.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
 import { openTokenBook, type TokenBook } from "./TokenBook.ts"
 
@@ -91,6 +94,12 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     store: store.store,
     onTrouble: (error) => trouble("read the worker tokens", error),
   })
+  const log = makeRunLog({
+    store: store.store,
+    retentionMillis: store.project.retentionMillis,
+    onTrouble: (error) => trouble("keep the log of runs", error),
+  })
+  const waits = makeRunWaits(store.store)
   const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
   const engineOf = (): RunningEngine => {
     if (live.engine === undefined) throw stopped()
@@ -101,6 +110,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     engine: engineOf,
     store: store.store,
     reports: store.reports,
+    waits,
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     hosts: new Set(hosts.map((host) => host.toLowerCase())),
     origins: new Set(origins),
@@ -124,6 +134,8 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     live.engine = await startProject(store.project, {
       ...(options.guard === undefined ? {} : { guard: options.guard }),
       onEvent: (event) => {
+        log.hear(event)
+        waits.hear(event)
         if (event.kind === "outdated") live.draining = true
         const isTold = event.kind === "worker" && event.what === "denied" && ownReasons.has(event.reason)
         if (!isTold) tell(event)
@@ -137,16 +149,20 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
   }
   const { engine, desk } = { engine: live.engine, desk: live.engine.workers }
   if (desk !== null) live.desk = desk
+  const endUpkeep = startRecordUpkeep(store.store, (error) => trouble("remove old records", error))
   // Workers that came before the first token end with it; until then there is none that could be revoked.
   book.watch((valid) => book.isRequired() && desk?.keepOnly(valid))
 
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {
     live.draining = true
+    waits.close()
+    endUpkeep()
     try {
       await engine.stop(grace === undefined ? {} : { grace })
     } finally {
       book.stop()
       await listening.stop()
+      await log.stop()
       await store.close()
     }
   }
