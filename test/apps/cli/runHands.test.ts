@@ -166,7 +166,7 @@ describe("run logs", () => {
       if (out.push(line) === 1) void meanwhile?.()
     })
     vi.spyOn(console, "error").mockImplementation((line: string) => void err.push(line))
-    await printLogs(store as never, id, flags).finally(() => vi.restoreAllMocks())
+    await printLogs(store, id, flags).finally(() => vi.restoreAllMocks())
     return { out, err }
   }
 
