@@ -20,6 +20,8 @@ import { makeAdmit, ownReasons } from "./admit.ts"
 import { makeApp } from "./app.ts"
 import { type Books, checkDoor, openBooks } from "./Books.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
+import { makeRunLog } from "./RunLog.ts"
+import { makeRunWaits } from "./RunWaits.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
 import { startPruning } from "./prune.ts"
 
@@ -112,6 +114,12 @@ const serveStore = async (
   const { tokens, keys } = books
   const tell = (event: ServerEvent): void => options.onEvent?.(event)
   const refused = makeDenials(tell)
+  const log = makeRunLog({
+    store: store.store,
+    retentionMillis: store.project.retentionMillis,
+    onTrouble: (error) => trouble("keep the log of runs", error),
+  })
+  const waits = makeRunWaits(store.store)
   const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
   const engineOf = (): RunningEngine => {
     if (live.engine === undefined) throw stopped()
@@ -122,6 +130,7 @@ const serveStore = async (
     engine: engineOf,
     store: store.store,
     reports: store.reports,
+    waits,
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     hosts: new Set(hosts.map((host) => host.toLowerCase())),
     origins: new Set(origins),
@@ -148,6 +157,8 @@ const serveStore = async (
     live.engine = await startProject(store.project, {
       ...(options.guard === undefined ? {} : { guard: options.guard }),
       onEvent: (event) => {
+        log.hear(event)
+        waits.hear(event)
         if (event.kind === "outdated") live.draining = true
         const isTold = event.kind === "worker" && event.what === "denied" && ownReasons.has(event.reason)
         if (!isTold) tell(event)
@@ -166,12 +177,14 @@ const serveStore = async (
 
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {
     live.draining = true
+    waits.close()
     try {
       await engine.stop(grace === undefined ? {} : { grace })
     } finally {
       pruning.stop()
       books.stop()
       await listening.stop()
+      await log.stop()
       await store.close()
     }
   }

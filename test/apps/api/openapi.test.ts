@@ -122,7 +122,9 @@ describe("parameters > are said as what they mean", () => {
 
 test("shapes that come again have a name: their own, or that of where they come first", () => {
   expect(Object.keys(document.components.schemas)).toEqual(["PlantAnswerAt", "Problem", "Tree"])
-  expect(document.components.schemas.Tree.properties.at).toEqual({ $ref: "#/components/schemas/PlantAnswerAt" })
+  expect(document.components.schemas.Tree.properties.at).toEqual({
+    $ref: "#/components/schemas/PlantAnswerAt",
+  })
 })
 
 test("a body is closed, an answer is open, a field may have the name of a keyword", () => {

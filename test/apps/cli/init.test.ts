@@ -96,7 +96,7 @@ describe("completions", () => {
         .split("\n")
         .filter((line) => line !== "")
     expect(complete("wor")).toEqual(["worker", "worker-test"])
-    expect(complete("run", "l")).toEqual(["list"])
+    expect(complete("run", "li")).toEqual(["list"])
     expect(complete("run", "list", "--st")).toEqual(["--storage", "--state"])
     expect(complete("dev", "--fast")).toEqual(["--fast-forward"])
     const firsts = new Set(commandTable.map(([name]) => name.split(" ")[0]))

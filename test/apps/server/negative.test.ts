@@ -226,14 +226,14 @@ describe("5: what is of another namespace", () => {
     )
     const own = await world.ask("POST", "/v1/runs", { job: "mail.digest", delay: "9h" }, { key: stranger })
     expect((await world.ask("GET", `/v1/runs/${own.body.id}`, undefined, { key: stranger })).status).toBe(200)
-    // Nor by sending it again under that id.
+    // Nor by sending it again under that id: that it is taken is all that is told.
     const taken = await world.ask(
       "POST",
       "/v1/runs",
       { job: "mail.digest", delay: "9h", id: foreign },
       { key: stranger },
     )
-    expect([taken.status, taken.text.includes("shop")]).toEqual([404, false])
+    expect([taken.status, taken.body.code, taken.text.includes("shop")]).toEqual([409, "idTaken", false])
   })
 })
 
@@ -246,6 +246,7 @@ test("6: a key that was revoked on one node is refused by another within five se
     engine: () => world.engine,
     store: world.store,
     reports: async () => [],
+    waits: world.waits,
     isReady: async () => true,
     hosts: new Set(),
     origins: new Set(),
