@@ -2,25 +2,18 @@
 // anything is opened, and each refusal names its field.
 import * as Result from "effect/Result"
 import type { Calendar } from "../../core/domain/Calendar.ts"
-import { DuplicateName, InvalidInput, type InvalidSchedule, type Refusal } from "../../core/domain/Errors.ts"
+import { DuplicateName, InvalidInput, type Refusal } from "../../core/domain/Errors.ts"
 import { type JobBook, type Job as CoreJob, parseJobs, parseName } from "../../core/domain/Job.ts"
-import { encodePayload } from "../../core/domain/Payload.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import { parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import { engineDefaults, slotsMax } from "../../core/engine/EngineConfig.ts"
-import {
-  checkCatchUp,
-  checkHold,
-  checkLimits,
-  checkOverlap,
-  checkPlacement,
-} from "../../core/engine/ScheduleChecks.ts"
 import type { CronDialects } from "../../core/ports/CronDialect.ts"
 import { compileCalendars } from "../../core/trigger/CalendarSet.ts"
 import { type CalendarSpec, collectCalendars, isCalendar } from "./calendars.ts"
 import { loadDialects } from "./dialects.ts"
-import { checkInput, isInputSchema, schemaWanted } from "./input.ts"
+import { isInputSchema, schemaWanted } from "./input.ts"
 import { type CheckedFlow, checkFlow } from "./checkFlow.ts"
+import { checkSchedule, placeOf } from "./checkSchedule.ts"
 import { checkPlaced, checkWork } from "./checkWork.ts"
 import { type CheckedWorks, checkWorks, type ExecutorRules } from "./checkExecutors.ts"
 import { type Flow, isFlow } from "./flow.ts"
@@ -242,55 +235,15 @@ const specsOf = ({ options: { on } }: Config["jobs"][number]): ReadonlyArray<Tri
   on === undefined ? [] : Array.isArray(on) ? on : [on as TriggerSpec]
 
 const checkTriggers = async (
-  job: Config["jobs"][number],
+  member: Config["jobs"][number],
   dialects: CronDialects,
 ): Promise<Array<NewSchedule>> => {
-  const place = `${isFlow(job) ? "flow" : "job"} "${job.name}"`
-  const needs = isFlow(job) ? [] : Object.keys(job.options.needs ?? {})
-  const isHeld = isFlow(job) && job.options.holdOnFailure === true
-  const specs = specsOf(job)
+  const specs = specsOf(member)
   const schedules: Array<NewSchedule> = []
   for (const [index, spec] of specs.entries()) {
-    const field = `${place}.on${specs.length > 1 ? `[${index}]` : ""}`
-    if (typeof spec?.parse !== "function") {
-      throw Result.getOrThrow(Result.flip(refuse(field, spec, "one of cron(), every(), after(), at()")))
-    }
-    const pattern = Result.getOrThrow(
-      spec.parse(field, dialects) as Result.Result<NewSchedule["trigger"], InvalidSchedule>,
-    )
-    // A schedule whose runs could only fail is refused now, and not at three in the morning.
-    await checkInput(`${field}.input`, job.options.input, spec.options.input)
-    const overlap = Result.getOrThrow(
-      checkOverlap(`${field}.overlap`, spec.options.overlap ?? (isHeld ? "queueOne" : undefined)),
-    )
-    const hold = Result.getOrThrow(checkHold(field, isHeld, overlap))
-    if (overlap === "cancelRunning" && needs.length > 0) {
-      throw new InvalidInput({
-        field: `${field}.overlap`,
-        reason: "a cancel ends the run of this job only, and those of the jobs that it needs would go on",
-        next: 'Give another overlap, such as "queueOne".',
-      })
-    }
-    schedules.push({
-      id: index === 0 ? job.name : `${job.name}#${index + 1}`,
-      job: job.name,
-      trigger: {
-        ...Result.getOrThrow(
-          Result.flatMap(
-            checkPlacement(field, pattern, spec.options) as Result.Result<
-              NewSchedule["trigger"],
-              InvalidSchedule
-            >,
-            (placed) => checkLimits(field, placed, spec.options),
-          ),
-        ),
-        ...hold,
-      },
-      input: Result.getOrThrow(encodePayload(`${field}.input`, spec.options.input)),
-      overlap,
-      ...Result.getOrThrow(checkCatchUp(field, spec.options)),
-      fromConfig: true,
-    })
+    const field = `${placeOf(member)}.on${specs.length > 1 ? `[${index}]` : ""}`
+    const id = index === 0 ? member.name : `${member.name}#${index + 1}`
+    schedules.push({ ...(await checkSchedule(field, member, spec, dialects)), id, fromConfig: true })
   }
   return schedules
 }

@@ -6,11 +6,9 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Result from "effect/Result"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
-import { InvalidInput } from "../../core/domain/Errors.ts"
 import { encodePayload } from "../../core/domain/Payload.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
-import type { Backfilled } from "../../core/engine/Backfill.ts"
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { RunStore, type Store } from "../../core/ports/Store.ts"
@@ -27,8 +25,8 @@ import type { Startable } from "./job.ts"
 import { makeReaders } from "./readers.ts"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
-import { type BackfillOptions, checkBackfill } from "./backfill.ts"
-import { checkCount, checkSend, refuse, type SendOptions } from "./send.ts"
+import { makeScheduleCalls, type ScheduleCalls } from "./scheduleCalls.ts"
+import { checkCount, checkSend, type SendOptions } from "./send.ts"
 import { makeSendIn, type OwnConnection, type OwnTransaction, type PendingRun } from "./sendIn.ts"
 import { foreignJob, makeSendMany, type SendItem, type SentMany } from "./sendMany.ts"
 import { notFound, waitFor } from "./waitFor.ts"
@@ -48,7 +46,7 @@ export interface SentRun<Output = unknown> {
 }
 
 /** A started engine. */
-export interface RunningEngine extends FlowCalls {
+export interface RunningEngine extends FlowCalls, ScheduleCalls {
   readonly send: <Input, Output>(
     job: Startable<Input, Output>,
     input: Input,
@@ -99,14 +97,6 @@ export interface RunningEngine extends FlowCalls {
   readonly runs: (filter?: Partial<RunFilter>) => Promise<ReadonlyArray<Run>>
   readonly counts: () => Promise<ReadonlyArray<RunCount>>
   readonly deadLetters: () => Promise<ReadonlyArray<DeadLetter>>
-  /** Pauses, with a note that says why, or resumes. What passes in the pause is recorded as paused, and not caught up. */
-  readonly pauseSchedule: (id: string, paused?: boolean, note?: string) => Promise<void>
-  /** Leaves out the schedule's next instant; answers which it was, `null` when it has none. */
-  readonly skipNext: (id: string) => Promise<Date | null>
-  /** Starts a run of the schedule now, beside its instants; answers its id. Refused where its overlap forbids it. */
-  readonly runNow: (id: string) => Promise<string>
-  /** Gives instants of the past that have no run theirs; with `dryRun`, only says which. Times as in `at()`. */
-  readonly backfill: (id: string, request: BackfillOptions) => Promise<Backfilled>
   /** Calls `listener` with all that happens until the returned function is called. */
   readonly on: (listener: (event: EngineEvent) => void) => () => void
   readonly load: EngineService["load"]
@@ -232,6 +222,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
 
   const running: RunningEngine = {
     ...makeFlowCalls(core, run),
+    ...makeScheduleCalls(project, core, run),
     send: async (job, input, sendOptions = {}) => {
       const { id, result } = await enqueue(await requestOf(job, input, sendOptions))
       return {
@@ -281,29 +272,6 @@ export const startProject = async (project: Project, options: StartOptions = {})
     runs: (filter = {}) => run(Effect.flatMap(RunStore, (store) => store.list({ limit: 50, ...filter }))),
     counts: () => run(Effect.flatMap(RunStore, (store) => store.counts())),
     deadLetters: () => run(Effect.flatMap(RunStore, (store) => store.deadLetters({ limit: 200 }))),
-    pauseSchedule: async (id, paused = true, note) => {
-      if (note !== undefined && (typeof note !== "string" || note.length > 512))
-        throw Result.getOrThrow(Result.flip(refuse("note", note, "a text of at most 512 characters")))
-      if (!(await run(core.pauseSchedule(id, paused, note ?? null)))) throw notFound("schedule", id)
-    },
-    skipNext: async (id) => {
-      const answer = await run(core.skipNext(id))
-      if (answer.result === "skipped") return new Date(answer.at)
-      if (answer.result === "unknown") throw notFound("schedule", id)
-      return null
-    },
-    runNow: async (id) => {
-      const answer = await run(core.runNow(id))
-      if (answer.result === "unknown") throw notFound("schedule", id)
-      if (answer.result === "created") return answer.runId
-      const reason = `the last run of schedule "${id}" has not ended, and its overlap starts none beside it`
-      throw new InvalidInput({ field: "schedule", reason, next: "Wait for its end, or cancel it." })
-    },
-    backfill: async (id, request) => {
-      const answer = await run(core.backfill(id, Result.getOrThrow(checkBackfill(request))))
-      if (answer === undefined) throw notFound("schedule", id)
-      return answer
-    },
     on: core.events.listen,
     load: core.load,
     node: core.node,

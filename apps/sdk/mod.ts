@@ -48,6 +48,7 @@ export {
   type SubFlowOptions,
 } from "./flow.ts"
 export type { FlowRun, StepEndOptions } from "./flowCalls.ts"
+export type { ScheduleRequest } from "./scheduleCalls.ts"
 export { type Job, job, type JobOptions, type RunContext, type Startable } from "./job.ts"
 export type { CommandOptions } from "../../adapters/executor-subprocess/Command.ts"
 export type { RequestOptions, RequestRules } from "../../adapters/executor-http/Request.ts"

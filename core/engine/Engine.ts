@@ -14,7 +14,7 @@ import { type Events, makeEvents } from "../observe/Event.ts"
 import { Executor } from "../ports/Executor.ts"
 import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
-import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
+import { RunStore, type Store, StoreInfo } from "../ports/Store.ts"
 import { makeAftermath } from "../run/Aftermath.ts"
 import { type Dispatcher, makeDispatcher } from "../run/Dispatcher.ts"
 import { makeFlowWatch } from "../run/FlowWatch.ts"
@@ -27,13 +27,12 @@ import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
 import type { DeskControl } from "../worker/Desk.ts"
-import { makeBackfill } from "./Backfill.ts"
 import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
 import type { EngineService } from "./EngineService.ts"
 import { makeFlowOperations } from "./FlowOperations.ts"
 import { makeMembership } from "./Membership.ts"
-import { makeOperate } from "./Operate.ts"
 import { saveCalendars } from "./SavedCalendars.ts"
+import { makeScheduleHands } from "./ScheduleHands.ts"
 import { saveSchedules } from "./SavedSchedules.ts"
 import { makeRunsOf } from "./ScheduledRuns.ts"
 import { isClaimedForWorkers, makeWorkersDesk } from "./WorkersDesk.ts"
@@ -71,7 +70,6 @@ const makeEngine = (
 > =>
   Effect.gen(function* () {
     const store = yield* RunStore
-    const scheduleStore = yield* ScheduleStore
     const notifier = yield* Notifier
     const clock = yield* Clock.Clock
     const random = yield* Random.Random
@@ -187,8 +185,7 @@ const makeEngine = (
     const parseOwn = makeParseTrigger(parser, calendars.ownBook)
     yield* saveSchedules(config.schedules, { zones, calendars, parse, parseOwn, events })
     const runsOf = makeRunsOf(config.book, ids)
-    const backfill = yield* makeBackfill({ runsOf, parse })
-    const operate = yield* makeOperate({ runsOf, parse })
+    const hands = yield* makeScheduleHands({ runsOf, parse, zones, notifier, events })
     const planner = yield* makePlanner({
       parse,
       zones,
@@ -261,6 +258,7 @@ const makeEngine = (
 
     return {
       ...flowOperations,
+      ...hands,
       events,
       desk,
       node: membership.id,
@@ -281,32 +279,6 @@ const makeEngine = (
             notifier.publish({ kind: "runs", dueAt: now() })
             notifier.publish({ kind: "schedules" })
           }),
-        ),
-      pauseSchedule: (id, paused, note = null) =>
-        Effect.tap(scheduleStore.pauseSchedule(id, paused, note), () =>
-          Effect.sync(() => notifier.publish({ kind: "schedules" })),
-        ),
-      runNow: (id) =>
-        Effect.tap(operate.runNow(id), (answer) =>
-          Effect.sync(() => {
-            if (answer.result !== "created") return
-            if (answer.cancelledId !== null)
-              notifier.publish({ kind: "cancelled", ids: [answer.cancelledId] })
-            notifier.publish({ kind: "runs", dueAt: 0 })
-          }),
-        ),
-      skipNext: (id) =>
-        Effect.tap(operate.skipNext(id), (answer) =>
-          Effect.sync(() => {
-            if (answer.result !== "skipped") return
-            const what = { kind: "occurrence", scheduleId: id, count: 1, reason: "skipped" } as const
-            events.publish({ ...what, at: answer.at })
-            notifier.publish({ kind: "schedules" })
-          }),
-        ),
-      backfill: (id, request) =>
-        Effect.tap(backfill(id, request), () =>
-          Effect.sync(() => notifier.publish({ kind: "runs", dueAt: 0 })),
         ),
       drain: (graceMillis) =>
         Effect.suspend(() => {

@@ -5,12 +5,11 @@ import type { Events } from "../observe/Event.ts"
 import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import type { Enqueue, EnqueueError, RunRequest } from "../run/Enqueue.ts"
 import type { Desk } from "../worker/WorkersConfig.ts"
-import type { Backfill } from "./Backfill.ts"
 import type { FlowOperations } from "./FlowOperations.ts"
-import type { Operate } from "./Operate.ts"
+import type { ScheduleHands } from "./ScheduleHands.ts"
 
 /** What can be asked of a running engine. */
-export interface EngineService extends FlowOperations {
+export interface EngineService extends FlowOperations, ScheduleHands {
   readonly events: Events
   /** Stores a run; it is acknowledged when it is in the store. */
   readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
@@ -21,18 +20,6 @@ export interface EngineService extends FlowOperations {
   ) => Effect.Effect<ReadonlyArray<Cancelled>, StoreError>
   /** Makes new runs of dead ones. */
   readonly replay: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Replayed>, StoreError>
-  /** Pauses with a note, or resumes. Answers whether the schedule is there. */
-  readonly pauseSchedule: (
-    id: string,
-    paused: boolean,
-    note?: string | null,
-  ) => Effect.Effect<boolean, StoreError>
-  /** Starts a run of the schedule now, beside its instants. Its overlap holds; a fixed delay counts from this run. */
-  readonly runNow: Operate["runNow"]
-  /** Decides the next instant as skipped. */
-  readonly skipNext: Operate["skipNext"]
-  /** Gives instants of the past their runs. */
-  readonly backfill: Backfill
   /** A run was stored by another way than `enqueue`, due at this instant; 0: at once. */
   readonly look: (dueAt: number) => void
   /** The workers that are connected to this engine; `null`: it serves none. */

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { InvalidSchedule, StoreError } from "../domain/Errors.ts"
-import type { NewSchedule, ScheduleRow } from "../domain/Schedule.ts"
+import type { NewSchedule, PutSchedule, ScheduleRow } from "../domain/Schedule.ts"
 import type { Events } from "../observe/Event.ts"
 import { RunStore, ScheduleStore, StoreInfo } from "../ports/Store.ts"
 import type { Fire } from "../ports/StoreDriver.ts"
@@ -27,17 +27,9 @@ export const saveSchedules = (
     const store = yield* ScheduleStore
     const info = yield* StoreInfo
     const stamp = makeZoneStamp(zones)
-    const known = new Map((yield* store.schedules()).map(({ id, createdAt }) => [id, createdAt]))
-    const now = yield* info.now
-    const rows = []
-    for (const schedule of schedules) {
-      const trigger = yield* Effect.fromResult(parseOwn(schedule))
-      // The age of one that is there stays, and a fixed rate counts from it: edited, it must not start at once.
-      const createdAt = known.get(schedule.id) ?? now
-      const nextAt = firstAt(trigger, createdAt, now)
-      const zoneData = trigger.kind === "cron" ? stamp(trigger.cron.clock, nextAt ?? now) : null
-      rows.push({ ...schedule, cursor: now - 1, nextAt, zoneData, createdAt })
-    }
+    const known = yield* store.schedules()
+    const place = { known, parse: parseOwn, now: yield* info.now }
+    const rows = yield* Effect.fromResult(makeRowsOf(zones)(schedules, place))
     for (const some of chunks(rows)) yield* store.putSchedules(some)
     const wanted = new Set(schedules.map(({ id }) => id))
     const stored = yield* store.schedules()
@@ -60,6 +52,37 @@ export const saveSchedules = (
       events.publish({ kind: "calendar", ...each, schedules: moved.get(each.name) ?? 0 })
     yield* calendars.prune(left)
   })
+
+/** Schedules as a store takes them: where those begin that are new, or say another time than before. */
+export type RowsOf = (
+  schedules: ReadonlyArray<NewSchedule>,
+  place: {
+    /** Those that are stored. */
+    readonly known: ReadonlyArray<Pick<ScheduleRow, "id" | "createdAt">>
+    readonly parse: ParseTrigger
+    /** By the store's clock. */
+    readonly now: number
+  },
+) => Result.Result<ReadonlyArray<PutSchedule>, InvalidSchedule>
+
+/** With the zone data of this host. */
+export const makeRowsOf = (zones: ZoneSource): RowsOf => {
+  const stamp = makeZoneStamp(zones)
+  return (schedules, { known, parse, now }) =>
+    Result.gen(function* () {
+      const ages = new Map(known.map(({ id, createdAt }) => [id, createdAt]))
+      const rows: Array<PutSchedule> = []
+      for (const schedule of schedules) {
+        const trigger = yield* parse(schedule)
+        // The age of one that is there stays, and a fixed rate counts from it: edited, it must not start at once.
+        const createdAt = ages.get(schedule.id) ?? now
+        const nextAt = firstAt(trigger, createdAt, now)
+        const zoneData = trigger.kind === "cron" ? stamp(trigger.cron.clock, nextAt ?? now) : null
+        rows.push({ ...schedule, cursor: now - 1, nextAt, zoneData, createdAt })
+      }
+      return rows
+    })
+}
 
 /** How stored triggers are read, and where what has changed is told. */
 export interface Parsing {

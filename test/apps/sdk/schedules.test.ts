@@ -330,6 +330,82 @@ describe("a new schedule", () => {
   )
 })
 
+describe("schedules that a program makes", () => {
+  const jobs = [
+    job<unknown, void>("mail", { run: () => {} }),
+    job("tick", { on: cron("0 0 1 1 *"), run: () => {} }),
+  ]
+
+  test("one starts what it says, takes over at an edit without an instant of the old pattern, and ends with its removal", async () => {
+    const life = makeLife()
+    const engine = await life.start({ jobs })
+    await engine.createSchedule("customer-7", { job: "mail", on: every("10m", { input: { to: 7 } }) })
+    await engine.advance("25m")
+    expect(startsOf(engine, "mail")).toEqual([0, 10, 20])
+    const edited = await engine.editSchedule("customer-7", { job: "mail", on: cron("45 * * * *") })
+    expect(edited).toMatchObject({
+      id: "customer-7",
+      fromConfig: false,
+      createdAt: origin,
+      nextAt: origin + 45 * minute,
+    })
+    await engine.advance("2h")
+    expect(startsOf(engine, "mail")).toEqual([0, 10, 20, 45, 105])
+    await engine.deleteSchedule("customer-7")
+    await engine.advance("3h")
+    expect(startsOf(engine, "mail")).toEqual([0, 10, 20, 45, 105])
+    const texts = (await life.ledger("customer-7")).map(({ trigger }) => JSON.parse(trigger ?? "{}").kind)
+    expect(texts).toEqual(["every", "every", "every", "cron", "cron"])
+    expect((await engine.runs({ job: "mail" })).map(({ input }) => input).at(-1)).toBe('{"to":7}')
+  })
+
+  test("it outlives the engine, a pause too, and no start with the same config takes it away", async () => {
+    const life = makeLife()
+    const first = await life.start({ jobs })
+    await first.createSchedule("own", { job: "mail", on: every("1h", { startAt: origin }) })
+    await first.pauseSchedule("own", true, "later")
+    await first.advance("90m")
+    await first.stop()
+    const second = await life.start({ jobs }, origin + 100 * minute)
+    expect((await second.schedules()).map(({ id, pausedNote }) => [id, pausedNote])).toEqual([
+      ["own", "later"],
+      ["tick", null],
+    ])
+    await second.pauseSchedule("own", false)
+    await second.advance("1h")
+    expect(startsOf(second, "mail")).toEqual([120])
+  })
+
+  test("an id that is taken, one of the config, and what could never start, are refused and change nothing", async () => {
+    const life = makeLife()
+    const engine = await life.start({ jobs })
+    await engine.createSchedule("own", { job: "mail", on: every("1h") })
+    const before = await engine.schedules()
+    const on = every("5m")
+    const refusals = [
+      [engine.createSchedule("own", { job: "mail", on }), "DuplicateName"],
+      [engine.createSchedule("mail", { job: "mail", on }), "DuplicateName"],
+      [engine.createSchedule("tick#2", { job: "mail", on }), "DuplicateName"],
+      [engine.createSchedule("", { job: "mail", on }), "InvalidInput"],
+      [engine.createSchedule("b", { job: "none", on }), "UnknownJob"],
+      [engine.createSchedule("b", { job: "mail", on: cron("0 0 30 2 *") }), "InvalidSchedule"],
+      [
+        engine.createSchedule("b", { job: "mail", on: cron("0 9 * * *", { tz: "Mars/Base" }) }),
+        "InvalidSchedule",
+      ],
+      [engine.createSchedule("b", { job: "mail", on: every("1h", { only: "nowhere" }) }), "InvalidSchedule"],
+      [engine.createSchedule("b", { job: "mail", on: "hourly" as never }), "InvalidInput"],
+      [engine.editSchedule("tick", { job: "mail", on }), "InvalidInput"],
+      [engine.editSchedule("none", { job: "mail", on }), "NotFound"],
+      [engine.deleteSchedule("tick"), "InvalidInput"],
+      [engine.deleteSchedule("none"), "NotFound"],
+    ] as const
+    for (const [call, name] of refusals)
+      expect(((await call.catch((error: unknown) => error)) as { readonly _tag?: string })._tag).toBe(name)
+    expect(await engine.schedules()).toEqual(before)
+  })
+})
+
 describe("edits", () => {
   test("SC-S28 an edited fixed rate goes on counting from its beginning, and starts nothing at once", async () => {
     const life = makeLife()
