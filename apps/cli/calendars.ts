@@ -6,7 +6,7 @@ import { isOpen, nextChange } from "../../core/trigger/InstantSet.ts"
 import { localText } from "../../core/trigger/Preview.ts"
 import { fromNow, plain, printFields, printRows, utcOf } from "./format.ts"
 import { type Command, type Flags, none, notFound, only, storeCommand } from "./open.ts"
-import { bookOf } from "./schedules.ts"
+import { bookOf } from "../sdk/schedulePreview.ts"
 
 const changesShown = 6
 

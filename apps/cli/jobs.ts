@@ -2,6 +2,7 @@
 import type { Occurrence, ScheduleRow, Trigger } from "../../core/domain/Schedule.ts"
 import type { RunState } from "../../core/domain/Run.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { spanText } from "../sdk/schedulePreview.ts"
 import { type FlowNames, flowNames } from "./flowNames.ts"
 import { dateOf, isTable, printRows, spanOf } from "./format.ts"
 import { jobRun } from "./jobRun.ts"
@@ -143,29 +144,10 @@ export const triggerText = (trigger: Trigger): string => {
     case "cron":
       return `cron ${trigger.expression} ${trigger.zone}${trigger.dialect === undefined ? "" : ` (${trigger.dialect})`}`
     case "every":
-      return `every ${exactly(trigger.periodMillis)}`
+      return `every ${spanText(trigger.periodMillis)}`
     case "after":
-      return `${exactly(trigger.delayMillis)} after its end`
+      return `${spanText(trigger.delayMillis)} after its end`
     case "at":
       return `once, ${dateOf(trigger.at)}`
   }
-}
-
-const units = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["m", 60_000],
-  ["s", 1000],
-  ["ms", 1],
-] as const
-
-// As it is written in a config: `1h30m`.
-const exactly = (millis: number): string => {
-  let rest = millis
-  const parts = units.map(([unit, size]) => {
-    const count = Math.floor(rest / size)
-    rest -= count * size
-    return count === 0 ? "" : `${count}${unit}`
-  })
-  return parts.join("") || "0ms"
 }

@@ -23,7 +23,7 @@ import { UsageError } from "./errors.ts"
 import { dateOf, plain, printRows } from "./format.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
 import { type Command, countOf, type Flags, notFound, once, only, storeCommand } from "./open.ts"
-import { bookOf } from "./schedules.ts"
+import { bookOf } from "../sdk/schedulePreview.ts"
 
 /** The commands by their words. */
 export const operateCommands: Readonly<Record<string, Command>> = {

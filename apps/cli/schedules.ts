@@ -2,14 +2,12 @@
 import type { Occurrence, ScheduleRow } from "../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import * as Result from "effect/Result"
-import { decodeCalendar } from "../../core/engine/SavedCalendars.ts"
-import { type CalendarBook, compileCalendars } from "../../core/trigger/CalendarSet.ts"
 import { makeTriggerParser } from "../../core/trigger/Dialects.ts"
-import { type PlacedTrigger, previewPlaced } from "../../core/trigger/PlacedPreview.ts"
 import type { ParsedTrigger } from "../../core/trigger/Slots.ts"
 import { makeParseTrigger } from "../../core/trigger/Triggers.ts"
 import { loadDialects } from "../sdk/dialects.ts"
-import { type CronPreview, cronPreview } from "./cronPreview.ts"
+import { cronPreview } from "../sdk/cronPreview.ts"
+import { bookOf, nextInstants } from "../sdk/schedulePreview.ts"
 import { explainRun } from "./explain.ts"
 import { dateOf, fromNow, plain, printFields, printRows, spanOf, utcOf } from "./format.ts"
 import { triggerText } from "./jobs.ts"
@@ -18,12 +16,6 @@ import { type Command, type Flags, notFound, only, storeCommand } from "./open.t
 
 const nextShown = 5
 const occurrencesShown = 10
-
-interface Next {
-  readonly at: number
-  readonly local: string
-  readonly notes: ReadonlyArray<string>
-}
 
 /** The commands by their words. */
 export const scheduleCommands: Readonly<Record<string, Command>> = {
@@ -75,7 +67,7 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
   const cron = row.trigger.kind === "cron" ? await cronPreview(row.trigger) : undefined
   const dialects = await loadDialects([row.trigger.kind === "cron" ? row.trigger.dialect : undefined])
   const trigger = Result.getOrThrow(makeParseTrigger(makeTriggerParser(dialects), await bookOf(store))(row))
-  const next = nextOf(row, trigger, cron)
+  const next = nextInstants(row, trigger, cron, nextShown)
   if (flags.output !== undefined && flags.output !== "table") {
     const instants = next.map(({ at, notes }) => ({ at: utcOf(at), notes }))
     printRows(flags, [{ ...row, next: instants, lastRun: last ?? null, occurrences }], {})
@@ -113,12 +105,6 @@ const show = async (store: StoreDriver, row: ScheduleRow, flags: Flags): Promise
   if (occurrences.length > 0) printRows({}, occurrences, occurrenceColumns)
 }
 
-/** The calendars of a store, compiled. */
-export const bookOf = async (store: StoreDriver): Promise<CalendarBook> =>
-  Result.getOrThrow(
-    compileCalendars((await store.calendars()).map((row) => Result.getOrThrow(decodeCalendar(row)))),
-  )
-
 const placementFields = ({ place }: ParsedTrigger): Readonly<Record<string, string>> => {
   if (place === undefined) return {}
   const { only, except, closed, offsetMillis } = place
@@ -148,29 +134,3 @@ const nothing = ({ pausedAt, trigger }: ScheduleRow): string =>
     : trigger.kind === "after"
       ? "when its last run has ended"
       : "nothing comes any more"
-
-/** The instants to come, as far as they are known now: the stored one, and what the trigger says after it. */
-const nextOf = (
-  row: ScheduleRow,
-  trigger: ParsedTrigger,
-  cron: CronPreview | undefined,
-): ReadonlyArray<Next> => {
-  const { nextAt, pausedAt } = row
-  if (nextAt === null || pausedAt !== null) return []
-  if (trigger.place !== undefined && trigger.kind !== "after") {
-    const zone = trigger.place.clock.name
-    return previewPlaced(trigger as PlacedTrigger, row, nextAt - 1, nextShown).map((each) => ({
-      ...each,
-      local: `${each.local} ${zone}`,
-    }))
-  }
-  if (cron !== undefined) {
-    return cron.next(nextAt - 1, nextShown).map((each) => ({ ...each, local: cron.local(each.at) }))
-  }
-  const count = trigger.kind === "every" ? nextShown : 1
-  const periodMillis = trigger.kind === "every" ? trigger.periodMillis : 0
-  return Array.from({ length: count }, (_, index) => {
-    const at = nextAt + index * periodMillis
-    return { at, local: dateOf(at), notes: [] }
-  })
-}

@@ -99,6 +99,7 @@ export const problemOf = (error: unknown): Problem | undefined => {
   })
   switch (name) {
     case "InvalidInput":
+    case "InvalidSchedule":
       return invalid("invalidInput", "A value is not acceptable")
     case "InvalidPayload":
       return invalid("invalidPayload", "The input is not one that this job takes")
@@ -136,6 +137,7 @@ export const pointer = (path: ReadonlyArray<PropertyKey>): string =>
 /** Where in the body of a run a refusal points; its input is named as `input of job "a"`. */
 export const pointerOf = (field: unknown): string => {
   if (typeof field !== "string") return ""
-  if (/^[a-z]\w*$/i.test(field)) return pointer([field])
-  return field.startsWith("input") ? "/input" : ""
+  // `input of job "a"` is about the input, and `on.cron.minute` about what is in `on`.
+  const [first] = /^[a-z]\w*(?=$|[.[ ])/i.exec(field) ?? []
+  return first === undefined ? "" : pointer([first])
 }

@@ -149,7 +149,10 @@ export interface DueSchedule extends ScheduleRow {
  * stood in for it, or there were more than catch-up takes. `paused`: it passed in a pause. `skipped`: somebody said so.
  * `calendar`: it lay outside the calendar that the schedule keeps to. `blackout`: it lay in the one that it avoids.
  */
-export type OccurrenceReason = "overlap" | "missed" | "paused" | "skipped" | "calendar" | "blackout"
+export const occurrenceReasons = ["overlap", "missed", "paused", "skipped", "calendar", "blackout"] as const
+
+/** One of `occurrenceReasons`. */
+export type OccurrenceReason = (typeof occurrenceReasons)[number]
 
 /**
  * One row of the ledger: what became of one instant of a schedule. A row of more than one instant

@@ -3,7 +3,15 @@ import type { api } from "../../api/mod.ts"
 import { accessHandlers } from "./access.ts"
 import type { Handlers } from "./Handler.ts"
 import { runHandlers } from "./runs.ts"
+import { jobHandlers } from "./jobs.ts"
+import { scheduleHandlers } from "./schedules.ts"
 import { workerHandlers } from "./workers.ts"
 
 /** By the names of their routes. */
-export const handlers: Handlers<typeof api> = { ...runHandlers, ...workerHandlers, ...accessHandlers }
+export const handlers: Handlers<typeof api> = {
+  ...runHandlers,
+  ...scheduleHandlers,
+  ...jobHandlers,
+  ...workerHandlers,
+  ...accessHandlers,
+}

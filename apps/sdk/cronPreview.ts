@@ -7,7 +7,7 @@ import { describe } from "../../core/trigger/Describe.ts"
 import { parsePattern } from "../../core/trigger/Dialects.ts"
 import { localText, preview, type PreviewInstant } from "../../core/trigger/Preview.ts"
 import { parseZone } from "../../core/trigger/ZoneName.ts"
-import { loadDialects } from "../sdk/dialects.ts"
+import { loadDialects } from "./dialects.ts"
 
 /** A cron schedule for people. */
 export interface CronPreview {
