@@ -1,10 +1,15 @@
 // Records over a table of them: what a put finds decides what it does, and that is the same for all databases.
-import type { PutRecord, RecordFilter, RecordRow, RecordStoreDriver } from "../../core/ports/StoreDriver.ts"
+import {
+  type PutRecord,
+  recordRange,
+  type RecordRow,
+  type RecordStoreDriver,
+} from "../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkLimit, checkRecord } from "../../core/ports/StoreLimits.ts"
 import type { TransactionOf } from "./GeneralStore.ts"
 import type { Row } from "./rows.ts"
 import { done, type Sql, wait } from "./Sql.ts"
-import type { RecordKept, RecordKey, RecordRange, RecordTable } from "./StoreTables.ts"
+import type { RecordKept, RecordKey, RecordTable } from "./StoreTables.ts"
 
 /** What the operations on records need of a transaction. */
 export interface RecordTables {
@@ -27,8 +32,10 @@ export const makeRecords = (
     return records.length === 0 ? [] : run((tables) => putAll(tables, records))
   },
   records: (filter) => {
-    checkLimit(filter.limit, batchMax)
-    return read(({ records, now }) => wait(records.page(rangeOf(filter), now())), repeatable)
+    const { kind, order, limit } = filter
+    checkLimit(limit, batchMax)
+    const range = { kind, ...recordRange(filter), isAscending: order === "ascending", limit }
+    return read(({ records, now }) => wait(records.page(range, now())), repeatable)
   },
   deleteRecords: (kind, ids) => {
     checkBatch("ids", ids)
@@ -88,20 +95,6 @@ const nameOf = ({ kind, id }: RecordKey): string => `${kind} ${id}`
 
 const versionAt = (row: Omit<RecordKept, keyof RecordKey> | undefined, now: number): number =>
   row === undefined || (row.expiresAt !== null && row.expiresAt <= now) ? 0 : row.version
-
-/** The ids of a page as one range, whose ends a database finds by its key: an id is of " " to "~". */
-const rangeOf = ({ kind, prefix = "", after, before, order, limit }: RecordFilter): RecordRange => {
-  // Above an id are those that go on where it ends, with " " or more.
-  const first = after === undefined ? "" : `${after}\x1f`
-  const end = `${prefix}\x7f`
-  return {
-    kind,
-    from: first > prefix ? first : prefix,
-    below: before !== undefined && before < end ? before : end,
-    isAscending: order === "ascending",
-    limit,
-  }
-}
 
 /** A record of its row. */
 export const decodeRecord = (row: Row): RecordRow => ({

@@ -91,16 +91,23 @@ export const makeListing = (connection: Connection, tables: Tables) => {
     pages.set(name, statement)
     return statement
   }
-  // Of each of several jobs the newest runs, along the index of jobs, and of all these the newest.
+  // Along the index of jobs, whatever their history: the newest run of each, of which those with the newest may be on the
+  // page, and of each of these as many as a page has.
   const ofEach = (state: RunState | undefined, conditions: ReadonlyArray<SQL>): SQL => {
-    const limit = sql`order by lead.id desc limit ${at("limit", "integer")}`
+    const limit = at("limit", "integer")
     const isSo =
       state === undefined
         ? sql``
         : sql`and exists (select 1 from ${ended} as e where e.id = lead.id and e.state = ${sql.raw(`'${state}'`)})`
-    return sql`select run.* from (select lead.id from unnest(${at("jobs", "text[]")}) as wanted(job)
-        cross join lateral (select lead.id from ${runs} as lead where lead.job = wanted.job
-          and ${sql.join([...conditions], sql` and `)} ${isSo} ${limit}) as lead ${limit}) as lead
+    const first = (
+      job: SQL,
+      count: SQL,
+    ): SQL => sql`(select lead.id from ${runs} as lead where lead.job = ${job}
+      and ${sql.join([...conditions], sql` and `)} ${isSo} order by lead.id desc limit ${count})`
+    return sql`select run.* from (select lead.id from (
+          select wanted.job from unnest(${at("jobs", "text[]")}) as wanted(job)
+          cross join lateral ${first(sql`wanted.job`, sql`1`)} as newest order by newest.id desc limit ${limit}) as newest
+        cross join lateral ${first(sql`newest.job`, limit)} as lead order by lead.id desc limit ${limit}) as lead
       ${runOf(tables, sql`lead.id`)} order by lead.id desc`
   }
 

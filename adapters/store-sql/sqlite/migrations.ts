@@ -268,8 +268,10 @@ create table credentials (
 ) strict;
 create unique index credentials_name on credentials (kind, name);
 `,
-  // Records. Not clustered by their key: a body may be long, and a tree of long rows is slow to search.
+  // What went wrong by job: these may be many of all runs, and few of one job; runs that succeed never touch it. And
+  // records, not clustered by their key: a body may be long, and a tree of long rows is slow to search.
   `
+create index runs_otherwise on runs (job, state, id) where state in ('dead', 'cancelled', 'skipped', 'expired');
 create table records (
   seq integer primary key,
   kind text not null,

@@ -123,7 +123,11 @@ export const refusal = (world: World): Made | null => {
     () => refusedOne("list", { jobs: many, limit: 1 }),
     () => refusedOne("deadLetters", { jobs: many, limit: 1 }),
     () => refusedOne("putRecords", [record, { ...record, ...choice.of(badRecords) }]),
-    () => refusedOne("putRecords", Array(1_001).fill(record)),
+    () =>
+      refusedOne(
+        "putRecords",
+        many.map((id) => ({ ...record, id })),
+      ),
     () => refusedOne("records", { kind: "note", order: "ascending", limit }),
     () => refusedOne("deleteRecords", "note", many),
     () => refusedOne("pruneRecords", limit),
