@@ -27,6 +27,7 @@ const instantText = (about: string) =>
 export const batchRunsMax = 1_000
 
 const location = { location: "Where to read it." }
+const applied = { "preference-applied": "Where `Prefer` said the time." }
 const reason = text(512, "For those who look later.")
 
 /** The routes. */
@@ -59,11 +60,11 @@ export const runsApi = {
     role: "operator",
     summary: "Send a run",
     description:
-      "A run that was acknowledged is in the store. Sending it again with the same `id`, or with its `key` while it has not ended, answers the one that is there, with 200.",
+      "A run that was acknowledged is in the store. Sending it again with the same `id`, or with its `key` while it has not ended, answers the one that is there, with 200. With `Prefer: wait=30` the answer comes at the end of the run, or after so many seconds (at most 60).",
     body: RunBody,
     success: [
-      { status: 201, description: "It is stored.", schema: RunView, headers: location },
-      { status: 200, description: "It was there.", schema: RunView, headers: location },
+      { status: 201, description: "It is stored.", schema: RunView, headers: { ...location, ...applied } },
+      { status: 200, description: "It was there.", schema: RunView, headers: { ...location, ...applied } },
     ],
     problems: ["invalidInput", "invalidPayload", "unknownJob", "idTaken", "overloaded"],
   }),
@@ -179,7 +180,7 @@ export const runsApi = {
         status: 200,
         description: "The run.",
         schema: RunView,
-        headers: { "preference-applied": "Where `Prefer` said the time." },
+        headers: applied,
       },
     ],
     problems: ["notFound"],

@@ -1,11 +1,14 @@
 // `uhrwerk dev`: an engine with its worker in this process, over the config's store, printing what happens.
 // The first Ctrl-C drains, a second one stops at once; nothing is lost either way.
 import type { Job } from "../../core/domain/Job.ts"
+import { errorInfo } from "../../core/domain/Payload.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
 import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
+import { makeRunLog } from "../server/RunLog.ts"
+import { openSharedStore } from "../server/SharedStore.ts"
 import { exitCodes, UsageError } from "./errors.ts"
 import { fastForward } from "./fastForward.ts"
 import { paint, plain, spanOf, timeOf } from "./format.ts"
@@ -34,8 +37,7 @@ export interface Working {
 export const work = async (
   args: ReadonlyArray<string>,
   flags: Flags,
-  start: (project: Project, onEvent: (event: EngineEvent) => void) => Promise<Working> = (project, onEvent) =>
-    startProject(project, { onEvent }),
+  start: (project: Project, onEvent: (event: EngineEvent) => void) => Promise<Working> = startEngine,
 ): Promise<number> => {
   if (args.length > 1) throw new UsageError("This command takes one config file")
   if (flags["run-handlers"] === true) throw new UsageError("--run-handlers belongs to --fast-forward")
@@ -74,6 +76,34 @@ export const work = async (
   say("Stopped. Nothing was lost: what was not finished goes on at the next start.")
   stop.done()
   return isOutdated ? exitCodes.conflict : exitCodes.ok
+}
+
+/** An engine without a port, which keeps what runs say as a server does. */
+const startEngine = async (project: Project, onEvent: (event: EngineEvent) => void): Promise<Working> => {
+  const store = await openSharedStore(project)
+  const log = makeRunLog({
+    store: store.store,
+    retentionMillis: project.retentionMillis,
+    onTrouble: (error) =>
+      onEvent({ kind: "trouble", doing: "keep the log of runs", error: errorInfo(error).message }),
+  })
+  try {
+    const engine = await startProject(store.project, {
+      onEvent: (event) => {
+        log.hear(event)
+        onEvent(event)
+      },
+    })
+    const stop = async (): Promise<void> => {
+      await engine.stop()
+      await log.stop()
+      await store.close()
+    }
+    return { load: engine.load, stop }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }
 
 /** Where the runs of a job go that is left to workers. */

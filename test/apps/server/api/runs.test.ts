@@ -329,6 +329,20 @@ describe("waitRun", () => {
     expect((await read(id, "/wait")).state).toBe("succeeded")
   })
 
+  test("who sends a run may wait for it, too", async () => {
+    const wait = { headers: { prefer: "respond-async, wait=30" } }
+    const sent = await world.ask("POST", "/v1/runs", { job: "mail.digest" }, wait)
+    expect([sent.status, sent.body.state, sent.body.output]).toEqual([201, "succeeded", { sent: 3 }])
+    expect(sent.headers.get("preference-applied")).toBe("wait=30")
+    const odd = await world.ask(
+      "POST",
+      "/v1/runs",
+      { job: "mail.digest", delay: "1h" },
+      { headers: { prefer: "wait=soon" } },
+    )
+    expect([odd.status, odd.headers.get("preference-applied")]).toEqual([201, null])
+  })
+
   test("an end that no event tells of is found in the store", async () => {
     const { id } = await send("mail.digest", { delay: "1h" })
     const waiting = read(id, "/wait?timeout=60s")
