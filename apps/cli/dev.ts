@@ -7,6 +7,7 @@ import type { EngineEvent } from "../../core/observe/Event.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
 import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
+import { startRecordUpkeep } from "../server/recordUpkeep.ts"
 import { makeRunLog } from "../server/RunLog.ts"
 import { openSharedStore } from "../server/SharedStore.ts"
 import { exitCodes, UsageError } from "./errors.ts"
@@ -81,11 +82,12 @@ export const work = async (
 /** An engine without a port, which keeps what runs say as a server does. */
 const startEngine = async (project: Project, onEvent: (event: EngineEvent) => void): Promise<Working> => {
   const store = await openSharedStore(project)
+  const trouble = (doing: string, error: unknown): void =>
+    onEvent({ kind: "trouble", doing, error: errorInfo(error).message })
   const log = makeRunLog({
     store: store.store,
     retentionMillis: project.retentionMillis,
-    onTrouble: (error) =>
-      onEvent({ kind: "trouble", doing: "keep the log of runs", error: errorInfo(error).message }),
+    onTrouble: (error) => trouble("keep the log of runs", error),
   })
   try {
     const engine = await startProject(store.project, {
@@ -94,7 +96,9 @@ const startEngine = async (project: Project, onEvent: (event: EngineEvent) => vo
         onEvent(event)
       },
     })
+    const endUpkeep = startRecordUpkeep(store.store, (error) => trouble("remove old records", error))
     const stop = async (): Promise<void> => {
+      endUpkeep()
       await engine.stop()
       await log.stop()
       await store.close()
