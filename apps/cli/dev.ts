@@ -4,6 +4,7 @@ import type { Job } from "../../core/domain/Job.ts"
 import { errorInfo } from "../../core/domain/Payload.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
+import { redactText } from "../../core/observe/redact.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
 import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
@@ -142,6 +143,9 @@ const printer = ({ flows }: Project): ((event: EngineEvent) => void) => {
   }
 }
 
+// What prints here is often kept in a log of the system.
+const told = (text: string, max = 500): string => plain(redactText(text), max)
+
 // An item says which one of its list it is.
 const nameOf = ({ job, step }: Run): string =>
   step !== null && job.endsWith("[]") ? `${job.slice(0, -1)}${step}]` : job
@@ -160,10 +164,10 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
       )
     }
     case "log":
-      return line("grey", "|", `${nameOf(event.run)}: ${plain(event.line, 500)}`)
+      return line("grey", "|", `${nameOf(event.run)}: ${told(event.line)}`)
     case "progress": {
       const share = event.percent === null ? "" : `${Math.floor(event.percent)} %`
-      const text = [share, plain(event.note ?? "", 500)].filter((each) => each !== "").join(", ")
+      const text = [share, told(event.note ?? "")].filter((each) => each !== "").join(", ")
       return line("grey", "|", `${nameOf(event.run)}: ${text || "at work"}`)
     }
     case "stale":
@@ -238,7 +242,7 @@ const printExpanded = ({ run, steps }: Extract<EngineEvent, { kind: "expanded" }
 const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>, isFlow: boolean): void => {
   const job = paint("bold", nameOf(event.run))
   const took = spanOf(event.durationMillis)
-  const why = event.error === null ? "" : `: ${plain(`${event.error.name}: ${event.error.message}`)}`
+  const why = event.error === null ? "" : `: ${told(`${event.error.name}: ${event.error.message}`, 200)}`
   const attempt = `attempt ${event.run.attempt} of ${event.run.attemptMax}`
   const again = event.dueAt === null ? "" : `, again at ${timeOf(event.dueAt)}`
   switch (event.state) {
@@ -246,7 +250,7 @@ const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>, isFlow: boolea
       return line(
         "green",
         "+",
-        `${job} succeeded in ${took}${event.output === null ? "" : `: ${plain(event.output, 100)}`}`,
+        `${job} succeeded in ${took}${event.output === null ? "" : `: ${told(event.output, 100)}`}`,
       )
     case "retrying":
       return line("yellow", "~", `${job} failed in ${took} (${attempt})${why}${again}`)
