@@ -114,7 +114,7 @@ export const runsApi = {
     query: Schema.Struct({
       include: Schema.optionalKey(
         Schema.String.check(
-          Schema.isPattern(/^(attempts|progress|explain)(,(attempts|progress|explain)){0,2}$/),
+          Schema.isPattern(/^(attempts|progress|explain)(,(attempts|progress|explain)){0,2}$/u),
         ).annotate({ description: "A list of `attempts`, `progress` and `explain`, with commas." }),
       ),
     }),

@@ -3,6 +3,7 @@
 import { highestId, isRunId, lowestId } from "../../../core/domain/Ids.ts"
 import type { Run } from "../../../core/domain/Run.ts"
 import {
+  isLogId,
   logKind,
   logLineOf,
   logPrefix,
@@ -102,7 +103,7 @@ export const runHandlers: Handlers<typeof runsApi> = {
     const { id } = await runOf(parts, caller, params.id)
     const { limit = pageUsual, cursor, attempt } = query
     const prefix = logPrefix(id, attempt)
-    const after = placeOf("logs", prefix, cursor, (place) => place.startsWith(prefix))
+    const after = placeOf("logs", prefix, cursor, (place) => isLogId(place) && place.startsWith(prefix))
     const rows = await parts.store.records({
       kind: logKind,
       prefix,
