@@ -141,7 +141,7 @@ export const runsApi = {
     role: "viewer",
     summary: "Read the log of a run, oldest line first",
     description:
-      "What servers heard of its handlers and workers. Of one start at most 10,000 lines are kept, each cut at 4,096 characters, and 5,000 in a second of all runs of a server; a line of the log says how many are left out. Secrets are told by their names, and left out. The cursor of the last page is not `null` while the run goes on: ask again with it for what comes later.",
+      "What servers heard of its handlers and workers. Of one start at most 10,000 lines are kept, each cut at 4,096 characters, and 5,000 in a second of all runs of a server; a line of the log says how many are left out. A secret is told by the name before it, and left out. The last lines come a tenth of a second after they were said.",
     params: id,
     query: Schema.Struct({
       attempt: Schema.optionalKey(count(0, 9_999, "Of this attempt only.")),
