@@ -27,6 +27,7 @@ const instantText = (about: string) =>
 export const batchRunsMax = 1_000
 
 const location = { location: "Where to read it." }
+const applied = { "preference-applied": "Where `Prefer` said the time." }
 const reason = text(512, "For those who look later.")
 
 /** The routes. */
@@ -59,11 +60,11 @@ export const runsApi = {
     role: "operator",
     summary: "Send a run",
     description:
-      "A run that was acknowledged is in the store. Sending it again with the same `id`, or with its `key` while it has not ended, answers the one that is there, with 200.",
+      "A run that was acknowledged is in the store. Sending it again with the same `id`, or with its `key` while it has not ended, answers the one that is there, with 200. With `Prefer: wait=30` the answer comes at the end of the run, or after so many seconds (at most 60).",
     body: RunBody,
     success: [
-      { status: 201, description: "It is stored.", schema: RunView, headers: location },
-      { status: 200, description: "It was there.", schema: RunView, headers: location },
+      { status: 201, description: "It is stored.", schema: RunView, headers: { ...location, ...applied } },
+      { status: 200, description: "It was there.", schema: RunView, headers: { ...location, ...applied } },
     ],
     problems: ["invalidInput", "invalidPayload", "unknownJob", "idTaken", "overloaded"],
   }),
@@ -113,7 +114,7 @@ export const runsApi = {
     query: Schema.Struct({
       include: Schema.optionalKey(
         Schema.String.check(
-          Schema.isPattern(/^(attempts|progress|explain)(,(attempts|progress|explain)){0,2}$/),
+          Schema.isPattern(/^(attempts|progress|explain)(,(attempts|progress|explain)){0,2}$/u),
         ).annotate({ description: "A list of `attempts`, `progress` and `explain`, with commas." }),
       ),
     }),
@@ -140,7 +141,7 @@ export const runsApi = {
     role: "viewer",
     summary: "Read the log of a run, oldest line first",
     description:
-      "What servers heard of its handlers and workers. Of one start at most 10,000 lines are kept, each cut at 4,096 characters, and 5,000 in a second of all runs of a server; a line of the log says how many are left out. Secrets are told by their names, and left out. The cursor of the last page is not `null` while the run goes on: ask again with it for what comes later.",
+      "What servers heard of its handlers and workers. Of one start at most 10,000 lines are kept, each cut at 4,096 characters, and 5,000 in a second of all runs of a server; a line of the log says how many are left out. A secret is told by the name before it, and left out. The last lines come a tenth of a second after they were said.",
     params: id,
     query: Schema.Struct({
       attempt: Schema.optionalKey(count(0, 9_999, "Of this attempt only.")),
@@ -179,7 +180,7 @@ export const runsApi = {
         status: 200,
         description: "The run.",
         schema: RunView,
-        headers: { "preference-applied": "Where `Prefer` said the time." },
+        headers: applied,
       },
     ],
     problems: ["notFound"],

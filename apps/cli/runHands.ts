@@ -17,7 +17,7 @@ const pageMax = 1_000
 export const runHands: Readonly<Record<string, Command>> = {
   "run logs": storeCommand(
     "run logs ID [--follow] [--attempt N] [--limit N]",
-    "what a run said, while a server heard it; --limit: only the last lines; --follow: until its end",
+    "what a run said, under uhrwerk dev or serve; --limit: only the last lines; --follow: until its end",
     (store, args, flags) => printLogs(store, only(args, "run id"), flags),
   ),
   "run wait": storeCommand(
@@ -132,7 +132,7 @@ export const printLogs = async (store: StoreDriver, id: string, flags: Flags): P
       isEnded = isFinal((await runOf(store, id)).state)
     }
   if (last === undefined && isTable(flags))
-    console.error("Nothing is kept of it: it said nothing, or no server heard it (uhrwerk serve).")
+    console.error("Nothing is kept of it: it said nothing, or neither uhrwerk dev nor serve ran it.")
 }
 
 const printLine = (line: LogLine, { output = "table" }: Flags): void => {

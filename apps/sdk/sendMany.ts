@@ -1,7 +1,6 @@
 // Sends runs of any jobs together: all are checked before the first is stored, and those that are refused are named by
 // their places.
 import * as Result from "effect/Result"
-import { UnknownJob } from "../../core/domain/Errors.ts"
 import type { JobBook } from "../../core/domain/Job.ts"
 import type { Enqueued } from "../../core/ports/StoreDriver.ts"
 import { newRuns, type RunRequest } from "../../core/run/Enqueue.ts"
@@ -67,12 +66,3 @@ export const makeSendMany =
       throw own.length > 0 ? new SendsRefused(own) : error
     }
   }
-
-/** The refusal of a job that the engine does not know. */
-export const foreignJob = (name: string): UnknownJob =>
-  new UnknownJob({
-    job: name,
-    field: "job",
-    reason: `job "${name}" is not one of this engine's config`,
-    next: "Add it to the config's `jobs`.",
-  })

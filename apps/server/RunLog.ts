@@ -196,7 +196,7 @@ export const makeRunLog = (options: {
       if (isOver) return
       if (event.kind === "log") hearLine(event.run, event.line)
       else if (event.kind === "progress") hearProgress(event)
-      else if (event.kind === "ended") {
+      else if (event.kind === "ended" && speakers.size > 0) {
         const key = keyOf(event.run)
         const speaker = speakers.get(key)
         if (speaker === undefined) return

@@ -36,6 +36,9 @@ export const logPrefix = (runId: string, attempt?: number): string =>
 export const logId = (runId: string, attempt: number, seq: number): string =>
   `${logPrefix(runId, attempt)}${padded(seq, 16)}`
 
+/** Whether a text may be the id of a line. */
+export const isLogId = (text: string): boolean => /^[0-9a-f-]{36}:\d{4}:\d{16}$/.test(text)
+
 const padded = (value: number, digits: number): string => String(value).padStart(digits, "0")
 
 /** The body of a line's record. */

@@ -14,18 +14,20 @@ import { inTime } from "../inTime.ts"
 import { answerMillisMax, type FieldError, noAnswer, pointerOf, refuse } from "../problems.ts"
 import { type Caller, type Handlers, maySee } from "./Handler.ts"
 import { runView } from "./runViews.ts"
+import { awaitedRun, preferenceApplied, preferredSeconds } from "./runWait.ts"
 
 // As many as are told of a wrong body.
 const errorsMax = 20
 
 /** Behind the routes. */
 export const runSendHandlers: Pick<Handlers<typeof runsApi>, "sendRun" | "sendRuns"> = {
-  sendRun: async ({ body, caller, parts }) => {
+  sendRun: async ({ body, headers, caller, signal, parts }) => {
     const { job, input, ...options } = body
     const running = parts.engine()
     // Times are texts of any kind here, and checked by the engine.
     const sent = running.send(startableOf(parts.project, caller, job), input, options as SendOptions)
     const { id, created } = await inTime(sent, answerMillisMax, noAnswer)
+    const seconds = preferredSeconds(headers)
     const [run] = await parts.store.get([id])
     // Ended and pruned within this moment, or another store than the engine's.
     if (run === undefined) throw noAnswer()
@@ -34,10 +36,12 @@ export const runSendHandlers: Pick<Handlers<typeof runsApi>, "sendRun" | "sendRu
       throw refuse("idTaken", takenText(id, other), {
         errors: [{ pointer: `/${other}`, detail: "differs from that of the run with this id" }],
       })
+    const after =
+      seconds === undefined ? run : await awaitedRun(parts, caller, id, { millis: seconds * 1_000, signal })
     return {
       status: created ? 201 : 200,
-      body: runView(run),
-      headers: { location: `/v1/runs/${id}` },
+      body: runView(after),
+      headers: { location: `/v1/runs/${id}`, ...preferenceApplied(seconds) },
       audit: { job, run: id },
     }
   },

@@ -8,6 +8,7 @@ export const runView = ({
   input,
   output,
   error,
+  reason,
   delayMillis: _delay,
   startAcknowledged: _started,
   ...run
@@ -15,6 +16,7 @@ export const runView = ({
   ...run,
   input: decodePayload(input) ?? null,
   output: decodePayload(output) ?? null,
+  reason: reasonView(reason),
   error: error === null ? null : errorView(error),
 })
 
@@ -23,11 +25,13 @@ export const runLine = ({
   input: _input,
   output: _output,
   error,
+  reason,
   delayMillis: _delay,
   startAcknowledged: _started,
   ...run
 }: Run) => ({
   ...run,
+  reason: reasonView(reason),
   error: error === null ? null : shortErrorView(error),
 })
 
@@ -36,6 +40,9 @@ export const attemptView = ({ runId: _run, error, ...attempt }: Attempt) => ({
   ...attempt,
   error: errorView(error),
 })
+
+// It may repeat what an error said.
+const reasonView = (reason: string | null): string | null => (reason === null ? null : redactText(reason))
 
 const shortErrorView = ({ name, message, kind }: ErrorInfo) => ({ name, message: redactText(message), kind })
 

@@ -1,8 +1,9 @@
 // `/v1/runs`: reading runs, what is kept of them, and waiting for their ends. Sending them is in runSends.ts, what people
 // do to one in runHands.ts.
 import { highestId, isRunId, lowestId } from "../../../core/domain/Ids.ts"
-import { isFinal, type Run } from "../../../core/domain/Run.ts"
+import type { Run } from "../../../core/domain/Run.ts"
 import {
+  isLogId,
   logKind,
   logLineOf,
   logPrefix,
@@ -13,8 +14,7 @@ import {
 import type { RunFilter } from "../../../core/ports/StoreDriver.ts"
 import { pageUsual } from "../../api/fields.ts"
 import type { runsApi } from "../../api/runs.ts"
-import { refuse } from "../problems.ts"
-import { waitMillisMax, waitsMax } from "../RunWaits.ts"
+import { waitMillisMax } from "../RunWaits.ts"
 import type { ApiParts } from "./ApiParts.ts"
 import { cursorOf, placeOf } from "./cursor.ts"
 import { type Caller, type Handlers, maySee } from "./Handler.ts"
@@ -23,6 +23,7 @@ import { explanationOf } from "./runExplain.ts"
 import { runHandHandlers } from "./runHands.ts"
 import { runSendHandlers } from "./runSends.ts"
 import { runOf } from "./runOf.ts"
+import { awaitedRun, preferenceApplied, preferredSeconds } from "./runWait.ts"
 import { attemptView, runLine, runView } from "./runViews.ts"
 
 export { runOf } from "./runOf.ts"
@@ -32,6 +33,7 @@ export { runView } from "./runViews.ts"
 // Of a run that is read; a run has a thousand at most, which are a list of their own.
 const attemptsShown = 50
 const jobsMax = 1_000
+const waitSecondsUsual = 30
 
 /** Behind the routes. */
 export const runHandlers: Handlers<typeof runsApi> = {
@@ -101,7 +103,7 @@ export const runHandlers: Handlers<typeof runsApi> = {
     const { id } = await runOf(parts, caller, params.id)
     const { limit = pageUsual, cursor, attempt } = query
     const prefix = logPrefix(id, attempt)
-    const after = placeOf("logs", prefix, cursor, (place) => place.startsWith(prefix))
+    const after = placeOf("logs", prefix, cursor, (place) => isLogId(place) && place.startsWith(prefix))
     const rows = await parts.store.records({
       kind: logKind,
       prefix,
@@ -126,28 +128,10 @@ export const runHandlers: Handlers<typeof runsApi> = {
 
   waitRun: async ({ params, query, headers, caller, signal, parts }) => {
     const asked = spanOf("timeout", query.timeout, waitMillisMax)
-    const preferred = asked === undefined ? preferredSeconds(headers.get("prefer")) : undefined
-    const millis = asked ?? (preferred === undefined ? 30_000 : preferred * 1_000)
-    const wait = parts.waits.begin(params.id, millis, signal)
-    if (wait === undefined)
-      throw refuse("tooMany", `${waitsMax} requests wait for runs on this server. Ask again in a moment.`, {
-        retryable: true,
-        headers: { "retry-after": "2" },
-      })
-    try {
-      let run = await runOf(parts, caller, params.id)
-      if (!isFinal(run.state)) {
-        await wait.over
-        run = await runOf(parts, caller, params.id)
-      }
-      return {
-        status: 200,
-        body: runView(run),
-        headers: preferred === undefined ? {} : { "preference-applied": `wait=${preferred}` },
-      }
-    } finally {
-      wait.end()
-    }
+    const preferred = asked === undefined ? preferredSeconds(headers) : undefined
+    const millis = asked ?? (preferred ?? waitSecondsUsual) * 1_000
+    const run = await awaitedRun(parts, caller, params.id, { millis, signal })
+    return { status: 200, body: runView(run), headers: preferenceApplied(preferred) }
   },
 }
 
@@ -175,10 +159,4 @@ const progressOfRun = async (
   // The id may begin no other, as all are of one length.
   const [row] = await store.records({ kind: progressKind, prefix: id, order: "ascending", limit: 1 })
   return row === undefined ? null : progressOf(row)
-}
-
-/** `Prefer: wait=30`; one that cannot be read is passed over, as RFC 7240 says. */
-const preferredSeconds = (prefer: string | null): number | undefined => {
-  const seconds = /(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])/i.exec(prefer ?? "")?.[1]
-  return seconds === undefined ? undefined : Math.min(Number(seconds), waitMillisMax / 1_000)
 }
