@@ -21,7 +21,6 @@ import { makeApp } from "./app.ts"
 import { type Books, checkDoor, openBooks } from "./Books.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
-import { startPruning } from "./prune.ts"
 
 /** Something that happened in a server. */
 export type ServerEvent = EngineEvent | Denied
@@ -162,14 +161,12 @@ const serveStore = async (
   if (desk !== null) live.desk = desk
   // Workers that came before the first token end with it; until then there is none that could be revoked.
   tokens.watch((valid) => tokens.isRequired() && desk?.keepOnly(valid))
-  const pruning = startPruning(store.store, trouble)
 
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {
     live.draining = true
     try {
       await engine.stop(grace === undefined ? {} : { grace })
     } finally {
-      pruning.stop()
       books.stop()
       await listening.stop()
       await store.close()
