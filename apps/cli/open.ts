@@ -44,6 +44,9 @@ export interface Flags {
   readonly verbose?: boolean
   readonly port?: string
   readonly host?: string
+  readonly "allow-host"?: ReadonlyArray<string>
+  readonly "allow-origin"?: ReadonlyArray<string>
+  readonly rate?: string
   readonly "no-workers"?: boolean
   readonly name?: string
   readonly queue?: ReadonlyArray<string>

@@ -31,7 +31,7 @@ export interface ServerOptions {
   readonly port?: number
   /** Default "127.0.0.1". Any that other machines can reach needs a worker token and an API key in the store. */
   readonly hostname?: string
-  /** Host names, beside those of this machine, that HTTP requests may be sent to. */
+  /** Host names, beside `hostname` and those of this machine, that HTTP requests may be sent to. */
   readonly hosts?: ReadonlyArray<string>
   /** Origins of web pages that may connect or use the API, such as `https://jobs.example.org`; default: none. */
   readonly origins?: ReadonlyArray<string>
@@ -122,7 +122,8 @@ const serveStore = async (
     store: store.store,
     reports: store.reports,
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
-    hosts: new Set(hosts.map((host) => host.toLowerCase())),
+    // Also the address itself, if it is one that others can ask for: URLs have those of IPv6 in brackets.
+    hosts: new Set([hostname, `[${hostname}]`, ...hosts].map((host) => host.toLowerCase())),
     origins: new Set(origins),
     keys,
     ...(options.rate === undefined ? {} : { rate: options.rate }),
