@@ -101,7 +101,10 @@ interface End {
 
 const checkRole = (caller: Caller, { role }: Endpoint): void => {
   if (ranks[caller.role] < ranks[role])
-    throw refuse("forbidden", `This takes the role ${role}, and this key is one of a ${caller.role}.`)
+    throw refuse(
+      "forbidden",
+      `This takes the role \`${role}\`, and this key has the role \`${caller.role}\`.`,
+    )
 }
 
 const keyOf = (c: Context<ServerEnv>): string | undefined => {

@@ -56,7 +56,8 @@ export const whoAsks = ({ keys, limit, onUse, onDenied }: WhoAsksParts): Middlew
       )
     }
     // Before it is looked for in the store: who makes up keys must not keep many requests waiting.
-    if (text === null || !keys.isKnown(text)) count(c, network)
+    const known = text !== null && keys.isKnown(text)
+    if (!known) count(c, network)
     const worth = await keys.worthOf(text)
     switch (worth.kind) {
       case "valid": {
@@ -72,6 +73,7 @@ export const whoAsks = ({ keys, limit, onUse, onDenied }: WhoAsksParts): Middlew
       case "unknowable":
         throw noAnswer()
       case "invalid":
+        if (known) count(c, network)
         onDenied({ address, why: worth.why, token: worth.id })
         throw refuse(
           "unauthenticated",

@@ -339,4 +339,18 @@ describe("rate limits", () => {
     expect((await ask(b)).status).toBe(200)
     await limited.stop()
   })
+
+  test("one that has expired counts by address like any that is not good", async () => {
+    const limited = await startWorld(config, { perSecond: 0.01, burst: 3 })
+    const key = await limited.makeKey({ expires: "1s" })
+    const { expiresAt } = (await limited.store.credentials()).find(({ id }) => id === parseKey(key)?.id) ?? {}
+    await until(
+      "it is over",
+      () => limited.store.now(),
+      (now) => now > (expiresAt ?? 0),
+    )
+    const ask = async () => (await limited.ask("GET", "/v1/me", undefined, { key })).status
+    expect([await ask(), await ask(), await ask(), await ask()]).toEqual([401, 401, 401, 429])
+    await limited.stop()
+  })
 })
