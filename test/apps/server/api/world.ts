@@ -36,6 +36,8 @@ export interface World {
   readonly ask: (method: string, path: string, body?: unknown, asking?: Asking) => Promise<Answered>
   /** Makes a key and answers its text; from the first one on each request needs one. */
   readonly makeKey: (options?: Partial<KeyOptions>) => Promise<string>
+  /** The API of another node on the same store, which reads the keys as often as a server does. */
+  readonly another: () => Promise<{ readonly app: ReturnType<typeof makeApp>; readonly stop: () => void }>
   readonly stop: () => Promise<void>
 }
 
@@ -52,7 +54,7 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
   })
   let good: ReadonlySet<string> = new Set()
   keys.watch((valid) => (good = valid))
-  const app = makeApp({
+  const parts = {
     project: shared.project,
     engine: () => engine,
     store: shared.store,
@@ -61,10 +63,10 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
     hosts: new Set(),
     origins: new Set(),
     isLocal: true,
-    keys,
     rate,
-    onFault: (doing, error) => faults.push(`${doing}: ${String(error)}`),
-  })
+    onFault: (doing: string, error: unknown) => faults.push(`${doing}: ${String(error)}`),
+  }
+  const app = makeApp({ ...parts, keys })
   return {
     app,
     engine,
@@ -92,6 +94,10 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
         text,
         body: isJson ? JSON.parse(text) : undefined,
       }
+    },
+    another: async () => {
+      const own = await openKeyBook({ store: shared.store, onTrouble: (error) => faults.push(String(error)) })
+      return { app: makeApp({ ...parts, keys: own }), stop: own.stop }
     },
     makeKey: async (options = {}) => {
       const { key, view } = await createKey(shared.store, {
