@@ -1,5 +1,5 @@
 // The API over a real engine on a memory store, without sockets, for the tests of each group of routes.
-import { makeApp } from "../../../../apps/server/app.ts"
+import { type AppParts, makeApp } from "../../../../apps/server/app.ts"
 import { openSharedStore, type SharedStore } from "../../../../apps/server/SharedStore.ts"
 import { until } from "../project.ts"
 import type { RateOptions } from "../../../../apps/server/access/RateLimit.ts"
@@ -54,7 +54,7 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
   })
   let good: ReadonlySet<string> = new Set()
   keys.watch((valid) => (good = valid))
-  const parts = {
+  const parts: Omit<AppParts, "keys"> = {
     project: shared.project,
     engine: () => engine,
     store: shared.store,
@@ -64,7 +64,7 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
     origins: new Set(),
     isLocal: true,
     rate,
-    onFault: (doing: string, error: unknown) => faults.push(`${doing}: ${String(error)}`),
+    onFault: (doing, error) => faults.push(`${doing}: ${String(error)}`),
   }
   const app = makeApp({ ...parts, keys })
   return {
