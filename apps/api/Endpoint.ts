@@ -57,7 +57,7 @@ export interface Endpoint {
 
 /** The decoded form of a part of a request; `{}` where the route has none. */
 export type PartOf<E extends Endpoint, K extends "params" | "query" | "body"> =
-  E[K] extends Schema.Codec<infer A, any> ? A : Record<never, never>
+  E[K] extends Schema.Codec<infer A, any> ? A : Readonly<Record<string, never>>
 
 /** What a client gives for a part of a request. */
 export type GivenOf<E extends Endpoint, K extends "params" | "query" | "body"> =

@@ -8,7 +8,6 @@ import { redactText } from "../../core/observe/redact.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
 import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
-import { startRecordUpkeep } from "../server/recordUpkeep.ts"
 import { makeRunLog } from "../server/RunLog.ts"
 import { openSharedStore } from "../server/SharedStore.ts"
 import { exitCodes, UsageError } from "./errors.ts"
@@ -97,9 +96,7 @@ const startEngine = async (project: Project, onEvent: (event: EngineEvent) => vo
         onEvent(event)
       },
     })
-    const endUpkeep = startRecordUpkeep(store.store, (error) => trouble("remove old records", error))
     const stop = async (): Promise<void> => {
-      endUpkeep()
       await engine.stop()
       await log.stop()
       await store.close()

@@ -1,5 +1,5 @@
 // `uhrwerk serve`: a node of a project with a port: its own slots, the workers that connect to it, and the HTTP API.
-import type { RunningServer, ServerEvent } from "../server/serve.ts"
+import type { RunningServer, ServerEvent, ServerOptions } from "../server/serve.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { InvalidInput } from "../../core/domain/Errors.ts"
 import type { Project } from "../sdk/config.ts"
@@ -10,14 +10,15 @@ import type { Command, Flags } from "./open.ts"
 
 /** One of any number of nodes over a store that they share. */
 export const serve: Command = {
-  usage: "serve [CONFIG] [--port N] [--host ADDRESS] [--no-workers]",
+  usage:
+    "serve [CONFIG] [--port N] [--host ADDRESS] [--allow-host NAME]... [--allow-origin ORIGIN]... [--rate N] [--no-workers]",
   about:
     "run a node of a project, with workers over WebSocket and the HTTP API; any number over one PostgreSQL database",
   run: async (args, flags) => {
     if (flags["fast-forward"] !== undefined) throw new UsageError("--fast-forward belongs to dev")
     if (flags["no-workers"] !== true)
       return work(args, flags, (project, onEvent) => start(project, onEvent, flags))
-    for (const name of ["port", "host"] as const)
+    for (const name of ["port", "host", "allow-host", "allow-origin", "rate"] as const)
       if (flags[name] !== undefined) throw new UsageError(`--${name} is of no use with --no-workers`)
     return work(args, flags)
   },
@@ -28,12 +29,15 @@ const start = async (
   onEvent: (event: EngineEvent) => void,
   flags: Flags,
 ): Promise<Working> => {
-  const port = portOf(flags.port)
+  const [port, rate] = [portOf(flags.port), rateOf(flags.rate)]
   // Other commands start without all that a server needs.
   const { defaultPort, serveProject } = await import("../server/serve.ts")
   const options = {
     onEvent: (event: ServerEvent): void => (event.kind === "denied" ? printDenied(event) : onEvent(event)),
     ...(flags.host === undefined ? {} : { hostname: flags.host }),
+    ...(flags["allow-host"] === undefined ? {} : { hosts: flags["allow-host"] }),
+    ...(flags["allow-origin"] === undefined ? {} : { origins: flags["allow-origin"] }),
+    ...(rate === undefined ? {} : { rate }),
   }
   const server = await serveProject(project, { ...options, port: port ?? defaultPort }).catch(
     (error: unknown) => {
@@ -51,6 +55,14 @@ const portOf = (text: string | undefined): number | undefined => {
   if (text === undefined) return undefined
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
   throw new UsageError(`--port ${text} is not a whole number from 0 to 65535`)
+}
+
+/** Requests a second of each key, and twice as many at once; 0: as many as they like. */
+const rateOf = (text: string | undefined): ServerOptions["rate"] => {
+  if (text === undefined) return undefined
+  if (!/^\d{1,6}$/.test(text)) throw new UsageError(`--rate ${text} is not a whole number from 0 to 999999`)
+  const perSecond = Number(text)
+  return perSecond === 0 ? null : { perSecond, burst: 2 * perSecond }
 }
 
 const introduce = ({ url, workerUrl, asksForTokens, asksForKeys }: RunningServer): void => {

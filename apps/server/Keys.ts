@@ -141,11 +141,11 @@ export const makeKeyUse = (
   store: Pick<KeyUseStore, "putRecords">,
   now: () => number,
 ): ((id: string) => void) => {
-  // As many as there are good keys, at most.
   const written = new Map<string, number>()
   return (id) => {
     const at = now()
     if (at - (written.get(id) ?? Number.NEGATIVE_INFINITY) < everyMillis) return
+    if (written.size >= usesMax) written.clear()
     written.set(id, at)
     const record = { kind: useKind, id, body: "{}", expiresAt: Math.ceil(at) + yearMillis, expected: null }
     Promise.resolve()
@@ -154,3 +154,5 @@ export const makeKeyUse = (
   }
 }
 const everyMillis = 60_000
+// As many as there may be keys; more only if keys come and go.
+const usesMax = 10_000

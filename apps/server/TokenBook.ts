@@ -19,14 +19,19 @@ export type Worth<S extends object> =
   /** The store does not answer, and what is known is too old or too little. */
   | { readonly kind: "unknowable" }
 
+/** Hears of a look at the store. */
+export type OnLook = (valid: ReadonlySet<string>) => void
+
 /** The credentials of one kind. */
 export interface CredentialBook<S extends object> {
   /** What a text is worth; waits for the store only if it is not one that is known. Never rejects. */
   readonly worthOf: (text: string | null) => Promise<Worth<S>>
+  /** Whether it is good as far as is known without a look at the store; it may have expired. */
+  readonly isKnown: (text: string) => boolean
   /** Whether one is asked for. True from the first one on that was ever seen: to revoke the last must not open the door. */
   readonly isRequired: () => boolean
-  /** Calls back after each look at the store, and goes on doing so, with the ids that are good now. */
-  readonly watch: (onLook: (valid: ReadonlySet<string>) => void) => void
+  /** Calls back after each look at the store with the ids that are good now, until the answered function is called. */
+  readonly watch: (onLook: OnLook) => () => void
   /** The store's clock, as of the last look; epoch milliseconds. */
   readonly now: () => number
   readonly stop: () => void
@@ -88,7 +93,7 @@ const openBook = async <S extends object>(
   let failing = false
   let stopped = false
   let looking: Promise<boolean> | null = null
-  let onLook: (valid: ReadonlySet<string>) => void = () => undefined
+  const watchers = new Set<OnLook>()
   const storeNow = (): number => monotonic() + storeAhead
 
   const read = async () => {
@@ -161,11 +166,10 @@ const openBook = async <S extends object>(
     if (token === null) return invalid("malformed")
     const known = rows.get(token.id)
     // Also for a wrong secret: how long an answer takes must not tell which ids there are.
-    if ((known === undefined || !hasHash(token.secret, known.hash)) && !(await lookSoon()))
-      return { kind: "unknowable" }
+    if (!isOf(token, known) && !(await lookSoon())) return { kind: "unknowable" }
     const row = rows.get(token.id)
     if (row === undefined) return invalid("unknown", token.id)
-    if (!hasHash(token.secret, row.hash)) return invalid("wrong", token.id)
+    if (!isOf(token, row)) return invalid("wrong", token.id)
     if (isExpired(row.expiresAt, storeNow())) return invalid("expired", token.id)
     const scope = scopeOf(row)
     return scope === undefined ? invalid("broken", token.id) : { kind: "valid", id: token.id, ...scope }
@@ -180,15 +184,21 @@ const openBook = async <S extends object>(
   const tell = (): void => {
     if (stopped) return
     // Also after a look that failed: what is known expires all the same.
-    onLook(valid())
+    const good = valid()
+    for (const watcher of watchers) watcher(good)
     goOn()
   }
   goOn()
   return {
     worthOf,
     isRequired: () => isRequired,
-    watch: (listener) => {
-      onLook = listener
+    watch: (watcher) => {
+      watchers.add(watcher)
+      return () => watchers.delete(watcher)
+    },
+    isKnown: (text) => {
+      const token = parse(text)
+      return token !== null && isOf(token, rows.get(token.id))
     },
     now: () => Math.floor(storeNow()),
     stop: () => {
@@ -199,5 +209,8 @@ const openBook = async <S extends object>(
 }
 
 const invalid = (why: Wrong, id: string | null = null) => ({ kind: "invalid", why, id }) as const
+
+const isOf = ({ secret }: Token, row: CredentialRow | undefined): boolean =>
+  row !== undefined && hasHash(secret, row.hash)
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))

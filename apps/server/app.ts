@@ -72,7 +72,7 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
     bodyMax,
   ] as const
   app.use("/v1/*", ...door)
-  mount(app, handlers, parts, makeGate({ store, now: keys.now, onFault }), door)
+  mount(app, handlers, parts, makeGate({ store, keys, onFault }), door)
   app.get("/v1/worker", (c) =>
     answer(c, {
       status: 426,

@@ -23,7 +23,6 @@ import { type Denied, makeDenials } from "./Denials.ts"
 import { makeRunLog } from "./RunLog.ts"
 import { makeRunWaits } from "./RunWaits.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
-import { startPruning } from "./prune.ts"
 
 /** Something that happened in a server. */
 export type ServerEvent = EngineEvent | Denied
@@ -34,7 +33,7 @@ export interface ServerOptions {
   readonly port?: number
   /** Default "127.0.0.1". Any that other machines can reach needs a worker token and an API key in the store. */
   readonly hostname?: string
-  /** Host names, beside those of this machine, that HTTP requests may be sent to. */
+  /** Host names, beside `hostname` and those of this machine, that HTTP requests may be sent to. */
   readonly hosts?: ReadonlyArray<string>
   /** Origins of web pages that may connect or use the API, such as `https://jobs.example.org`; default: none. */
   readonly origins?: ReadonlyArray<string>
@@ -132,7 +131,8 @@ const serveStore = async (
     reports: store.reports,
     waits,
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
-    hosts: new Set(hosts.map((host) => host.toLowerCase())),
+    // Also the address itself, if it is one that others can ask for: URLs have those of IPv6 in brackets.
+    hosts: new Set([hostname, `[${hostname}]`, ...hosts].map((host) => host.toLowerCase())),
     origins: new Set(origins),
     keys,
     ...(options.rate === undefined ? {} : { rate: options.rate }),
@@ -173,7 +173,6 @@ const serveStore = async (
   if (desk !== null) live.desk = desk
   // Workers that came before the first token end with it; until then there is none that could be revoked.
   tokens.watch((valid) => tokens.isRequired() && desk?.keepOnly(valid))
-  const pruning = startPruning(store.store, trouble)
 
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {
     live.draining = true
@@ -181,7 +180,6 @@ const serveStore = async (
     try {
       await engine.stop(grace === undefined ? {} : { grace })
     } finally {
-      pruning.stop()
       books.stop()
       await listening.stop()
       await log.stop()

@@ -8,7 +8,9 @@ import type { Caller, Reply } from "../api/Handler.ts"
 import { faultProblem, problemOf, refuse } from "../problems.ts"
 import type { ServerEnv } from "../ServerEnv.ts"
 import { makeAudit } from "./Audit.ts"
+import type { KeyBook } from "../TokenBook.ts"
 import { type Answered, makeRepeats } from "./Repeats.ts"
+import { makeStreams } from "./Streams.ts"
 
 /** Lets requests through to their handlers. */
 export interface Gate {
@@ -26,20 +28,20 @@ export type Prepared = () => Promise<Reply<Endpoint>>
 /** What it takes. */
 export interface GateParts {
   readonly store: Pick<AskedStore, "putRecords" | "records">
-  /** Epoch milliseconds, by the store's clock. */
-  readonly now: () => number
+  readonly keys: Pick<KeyBook, "now" | "watch" | "isRequired">
   readonly onFault: (doing: string, error: unknown) => void
 }
 
-// Of a public route: nobody has said who he is, and there is no job that he may see.
-const anyone: Caller = { kind: "anyone", id: null, name: "anyone", role: "viewer", namespace: "" }
+// Of a public route: nobody has said who he is. No name has this character, so there is no job that he may see.
+const anyone: Caller = { kind: "anyone", id: null, name: "anyone", role: "viewer", namespace: "\u0000" }
 
 const ranks: Readonly<Record<Role, number>> = { public: 0, viewer: 1, operator: 2, admin: 3 }
 
 /** Over the records of a store. */
-export const makeGate = (parts: GateParts): Gate => {
-  const audit = makeAudit(parts)
-  const repeats = makeRepeats(parts)
+export const makeGate = ({ store, keys, onFault }: GateParts): Gate => {
+  const audit = makeAudit({ store, now: keys.now, onFault })
+  const repeats = makeRepeats({ store, now: keys.now, onFault })
+  const streams = makeStreams(keys)
 
   const keep = (c: Context<ServerEnv>, endpoint: Endpoint, caller: Caller, end: End): Promise<void> => {
     if (!isAudited(endpoint)) return Promise.resolve()
@@ -83,9 +85,9 @@ export const makeGate = (parts: GateParts): Gate => {
       })
       const { status, headers, body } = end.answered
       await keep(c, endpoint, caller, { status, code: null, replayed: end.replayed, detail })
-      return body === null
-        ? c.body(null, 204, headers)
-        : c.body(body, status as ContentfulStatusCode, headers)
+      if (body === null) return c.body(null, 204, headers)
+      const sent = typeof body === "string" ? body : streams.guard(caller, body)
+      return c.body(sent, status as ContentfulStatusCode, headers)
     },
   }
 }
@@ -99,7 +101,10 @@ interface End {
 
 const checkRole = (caller: Caller, { role }: Endpoint): void => {
   if (ranks[caller.role] < ranks[role])
-    throw refuse("forbidden", `This takes the role ${role}, and this key is one of a ${caller.role}.`)
+    throw refuse(
+      "forbidden",
+      `This takes the role \`${role}\`, and this key has the role \`${caller.role}\`.`,
+    )
 }
 
 const keyOf = (c: Context<ServerEnv>): string | undefined => {

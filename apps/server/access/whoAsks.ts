@@ -55,6 +55,9 @@ export const whoAsks = ({ keys, limit, onUse, onDenied }: WhoAsksParts): Middlew
         "This is the token of a worker. The API takes keys: uhrwerk key create --name NAME.",
       )
     }
+    // Before it is looked for in the store: who makes up keys must not keep many requests waiting.
+    const known = text !== null && keys.isKnown(text)
+    if (!known) count(c, network)
     const worth = await keys.worthOf(text)
     switch (worth.kind) {
       case "valid": {
@@ -66,14 +69,11 @@ export const whoAsks = ({ keys, limit, onUse, onDenied }: WhoAsksParts): Middlew
       }
       case "open":
         c.set("caller", local)
-        return thisMachine(c, async () => {
-          count(c, network)
-          await next()
-        })
+        return thisMachine(c, next)
       case "unknowable":
         throw noAnswer()
       case "invalid":
-        count(c, network)
+        if (known) count(c, network)
         onDenied({ address, why: worth.why, token: worth.id })
         throw refuse(
           "unauthenticated",

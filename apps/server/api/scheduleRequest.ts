@@ -1,5 +1,5 @@
 // The body of a schedule, as what a config would say.
-import type { ScheduleBody } from "../../api/schedules.ts"
+import type { ScheduleBody } from "../../api/scheduleShapes.ts"
 import type { TimeSpan } from "../../../core/domain/TimeSpan.ts"
 import type { ScheduleRequest } from "../../sdk/scheduleCalls.ts"
 import { after, at, cron, every, type TriggerOptions, type TriggerSpec } from "../../sdk/triggers.ts"

@@ -45,7 +45,8 @@ const serve = async (...args: ReadonlyArray<string>) => {
   await until(
     "it listens",
     () => said,
-    (text) => /Listening on|uhrwerk: /.test(text),
+    // The last line of what it says of itself.
+    (text) => /with(out)? a token|uhrwerk: /.test(text),
     30_000,
   )
   const [workerUrl = ""] = /ws:\/\/\S+\/v1\/worker/.exec(said) ?? []
@@ -135,6 +136,7 @@ describe("uhrwerk serve", () => {
     [["serve", "--port", "x"], "--port x is not"],
     [["serve", "--port", "65536"], "--port 65536 is not"],
     [["serve", "--no-workers", "--port", "1"], "of no use"],
+    [["serve", "--rate", "many"], "--rate many is not"],
     [["token", "create"], "--name NAME"],
     [["token", "create", "a"], "takes no argument"],
     [["token", "revoke"], "takes one token"],

@@ -1,7 +1,6 @@
 // Waiting for runs, and the removal of old records, on a clock of the test's own.
 import { afterEach, beforeEach, expect, test, vi } from "vitest"
 import { memoryDriver } from "../../../adapters/store-memory/mod.ts"
-import { startRecordUpkeep } from "../../../apps/server/recordUpkeep.ts"
 import { makeRunWaits } from "../../../apps/server/RunWaits.ts"
 import { newRun, newRuns, runId } from "../../../core/contract/Fixtures.ts"
 
@@ -94,40 +93,4 @@ test("no wait is longer than a minute", async () => {
   begin(1, 1e9)
   await vi.advanceTimersByTimeAsync(60_000)
   expect(over).toEqual([runId(1)])
-})
-
-test("old records are removed once a minute, all of them, and a failure is told", async () => {
-  const store = memoryDriver({ now: () => Date.now() })
-  for (let batch = 0; batch < 3; batch++)
-    await store.putRecords(
-      Array.from({ length: 900 }, (_, n) => ({
-        kind: "log",
-        id: `${batch}:${n}`,
-        body: "{}",
-        expiresAt: Date.now() + 1_000,
-        expected: null,
-      })),
-    )
-  const removed: Array<number> = []
-  const troubles: Array<unknown> = []
-  const down = { isDown: false }
-  const end = startRecordUpkeep(
-    {
-      pruneRecords: async (limit) => {
-        if (down.isDown) throw new Error("the store is away")
-        const count = await store.pruneRecords(limit)
-        removed.push(count)
-        return count
-      },
-    },
-    (error) => troubles.push(error),
-  )
-  await vi.advanceTimersByTimeAsync(60_000)
-  expect(removed).toEqual([1_000, 1_000, 700])
-  down.isDown = true
-  await vi.advanceTimersByTimeAsync(60_000)
-  expect(troubles.length).toBe(1)
-  end()
-  await vi.advanceTimersByTimeAsync(600_000)
-  expect([troubles.length, vi.getTimerCount()]).toEqual([1, 0])
 })

@@ -228,6 +228,23 @@ describe("how it starts", () => {
     const { welcome, close } = await rawWorker(url, { token: first.token })
     await welcome
     close()
+    // So does the API, under a name that the server was told of.
+    const port = new URL(url).port
+    for (const [host, status] of [
+      ["127.0.0.1", 401],
+      ["evil.example", 421],
+    ] as const) {
+      const answer = await new Promise<string>((resolve, reject) => {
+        let text = ""
+        const socket = open(Number(port), "127.0.0.1", () =>
+          socket.write(`GET /v1/me HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: close\r\n\r\n`),
+        )
+        socket.on("data", (data) => (text += String(data)))
+        socket.on("error", reject)
+        socket.on("close", () => resolve(text))
+      })
+      expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    }
   })
 
   test("not on a port that is taken, and then nothing of it is left", async () => {

@@ -51,7 +51,7 @@ describe("keys", () => {
     const { key, ...view } = made.body
     expect(parseKey(key)?.id).toBe(view.id)
     expect(view).toMatchObject({ name: "ops", role: "admin", namespace: null, state: "valid" })
-    expect(view.expiresAt - view.createdAt).toBe(90 * 86_400_000)
+    expect(Math.round((view.expiresAt - view.createdAt) / 1000)).toBe(90 * 86_400)
     await until(
       "it is asked for",
       () => world.ask("GET", "/v1/me"),
@@ -337,6 +337,20 @@ describe("rate limits", () => {
     expect([(await ask()).status, (await ask("x")).status, (await ask()).status]).toEqual([401, 401, 401])
     expect((await ask()).status).toBe(429)
     expect((await ask(b)).status).toBe(200)
+    await limited.stop()
+  })
+
+  test("one that has expired counts by address like any that is not good", async () => {
+    const limited = await startWorld(config, { perSecond: 0.01, burst: 3 })
+    const key = await limited.makeKey({ expires: "1s" })
+    const { expiresAt } = (await limited.store.credentials()).find(({ id }) => id === parseKey(key)?.id) ?? {}
+    await until(
+      "it is over",
+      () => limited.store.now(),
+      (now) => now > (expiresAt ?? 0),
+    )
+    const ask = async () => (await limited.ask("GET", "/v1/me", undefined, { key })).status
+    expect([await ask(), await ask(), await ask(), await ask()]).toEqual([401, 401, 401, 429])
     await limited.stop()
   })
 })

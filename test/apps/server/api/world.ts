@@ -1,5 +1,5 @@
 // The API over a real engine on a memory store, without sockets, for the tests of each group of routes.
-import { makeApp } from "../../../../apps/server/app.ts"
+import { type AppParts, makeApp } from "../../../../apps/server/app.ts"
 import { makeRunLog, type RunLog } from "../../../../apps/server/RunLog.ts"
 import { makeRunWaits, type RunWaits } from "../../../../apps/server/RunWaits.ts"
 import { openSharedStore, type SharedStore } from "../../../../apps/server/SharedStore.ts"
@@ -43,6 +43,8 @@ export interface World {
   readonly ask: (method: string, path: string, body?: unknown, asking?: Asking) => Promise<Answered>
   /** Makes a key and answers its text; from the first one on each request needs one. */
   readonly makeKey: (options?: Partial<KeyOptions>) => Promise<string>
+  /** The API of another node on the same store, which reads the keys as often as a server does. */
+  readonly another: () => Promise<{ readonly app: ReturnType<typeof makeApp>; readonly stop: () => void }>
   readonly stop: () => Promise<void>
 }
 
@@ -71,23 +73,20 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
       waits.hear(event)
     },
   })
-  const parts: ApiParts = {
+  const parts: Omit<AppParts, "keys"> = {
     project: shared.project,
     engine: () => engine,
     store: shared.store,
     reports: shared.reports,
     waits,
-  }
-  const app = makeApp({
-    ...parts,
     isReady: async () => true,
     hosts: new Set(),
     origins: new Set(),
     isLocal: true,
-    keys,
     rate,
     onFault: (doing, error) => faults.push(`${doing}: ${String(error)}`),
-  })
+  }
+  const app = makeApp({ ...parts, keys })
   return {
     app,
     engine,
@@ -118,6 +117,10 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
         text,
         body: isJson ? JSON.parse(text) : undefined,
       }
+    },
+    another: async () => {
+      const own = await openKeyBook({ store: shared.store, onTrouble: (error) => faults.push(String(error)) })
+      return { app: makeApp({ ...parts, keys: own }), stop: own.stop }
     },
     makeKey: async (options = {}) => {
       const { key, view } = await createKey(shared.store, {
