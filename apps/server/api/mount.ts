@@ -46,7 +46,7 @@ const readerOf = ({ params, query, body, bodyOptional = false }: Endpoint) => {
   const readQuery = query === undefined ? noQuery : decoderOf(query, "query")
   const readBody = body === undefined ? undefined : bodyOf(body, bodyOptional)
   return async (c: Context<ServerEnv>): Promise<Pick<Call<Endpoint>, "params" | "query" | "body">> => ({
-    params: readParams?.(c.req.param()) ?? {},
+    params: (readParams?.(c.req.param()) ?? {}) as never,
     query: readQuery(queryOf(c)) as never,
     body: (readBody === undefined ? {} : await readBody(c)) as never,
   })
