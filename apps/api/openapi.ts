@@ -144,9 +144,9 @@ export const streamsEvents = ({ success }: Endpoint): boolean =>
 
 /** A route may say the same status for several types; each of its ways is one of the status. */
 const successesOf = (endpoint: Endpoint, success: ReadonlyArray<Success>, schemas: Schemas): Json => {
-  const out: Record<string, Json> = {}
+  const out: Record<string, { readonly description: string } & Json> = {}
   for (const { status, description, schema, type = "application/json", headers: said = {} } of success) {
-    const before = out[status] ?? {}
+    const before = out[status]
     const isText = type !== "application/json"
     const content =
       schema === undefined && !isText
@@ -156,10 +156,9 @@ const successesOf = (endpoint: Endpoint, success: ReadonlyArray<Success>, schema
               schema: schema === undefined ? { type: "string" } : answered(endpoint, schema, schemas),
             },
           }
-    const allContent = { ...(before["content"] as Json | undefined), ...content }
+    const contents = { ...(before?.["content"] as Json | undefined), ...content }
     out[status] = {
-      description:
-        before["description"] === undefined ? description : `${before["description"]} ${description}`,
+      description: before === undefined ? description : `${before.description} ${description}`,
       headers: {
         "x-request-id": { $ref: "#/components/headers/XRequestId" },
         ...(endpoint.conditional === true ? { etag: { $ref: "#/components/headers/ETag" } } : {}),
@@ -170,7 +169,7 @@ const successesOf = (endpoint: Endpoint, success: ReadonlyArray<Success>, schema
           ]),
         ),
       },
-      ...(Object.keys(allContent).length === 0 ? {} : { content: allContent }),
+      ...(Object.keys(contents).length === 0 ? {} : { content: contents }),
     }
   }
   return out

@@ -10,6 +10,7 @@ import type { ServerEnv } from "./ServerEnv.ts"
 import type { ApiParts } from "./api/ApiParts.ts"
 import { handlers } from "./api/handlers.ts"
 import { mount } from "./api/mount.ts"
+import { mountReference, referencePaths } from "./reference/routes.ts"
 
 /** What the routes stand on. */
 export interface AppParts extends ApiParts {
@@ -48,6 +49,10 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
   app.get("/livez", (c) => c.text("ok\n"))
   app.get("/readyz", async (c) => ((await parts.isReady()) ? c.text("ok\n") : c.text("not ready\n", 503)))
   app.use("/v1/*", ownHost(parts.hosts), thisMachine, ownOrigin(parts.origins), bodyMax)
+  // Before the routes of the API, whose gate asks for a key.
+  for (const path of referencePaths)
+    app.use(path, ownHost(parts.hosts), thisMachine, ownOrigin(parts.origins))
+  mountReference(app)
   mount(app, handlers, parts, {
     admit: () => Promise.resolve({ kind: "local", id: null, name: "local", role: "admin", namespace: null }),
   })

@@ -19,10 +19,12 @@ const headers: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 }
 
-/** Headers that make an answer harmless in a browser. */
+/** Headers that make an answer harmless in a browser. A page says its own policy, and nothing else of them. */
 export const securityHeaders = createMiddleware<ServerEnv>(async (c, next) => {
   await next()
+  const policy = c.res.headers.get("content-security-policy")
   for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value)
+  if (policy !== null) c.res.headers.set("content-security-policy", policy)
 })
 
 /** Refuses requests for names of others: against web pages that point a name of theirs to this machine. */
