@@ -11,6 +11,7 @@ import { fastForward } from "./fastForward.ts"
 import { complain, exitCodes, UsageError } from "./errors.ts"
 import { flowCommands } from "./flows.ts"
 import { jobCommands } from "./jobs.ts"
+import { keyCommands } from "./keys.ts"
 import { migrate } from "./migrate.ts"
 import { nodeCommands } from "./nodes.ts"
 import type { Command } from "./open.ts"
@@ -42,6 +43,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...nodeCommands,
   ...workerCommands,
   ...tokenCommands,
+  ...keyCommands,
   migrate,
   doctor,
   ...cronCommands,
@@ -90,6 +92,10 @@ const options = {
   name: { type: "string" },
   queue: { type: "string", multiple: true },
   expires: { type: "string" },
+  role: { type: "string" },
+  namespace: { type: "string" },
+  actor: { type: "string" },
+  route: { type: "string" },
   config: { type: "string" },
   url: { type: "string" },
   "token-file": { type: "string" },

@@ -48,6 +48,10 @@ export interface Flags {
   readonly name?: string
   readonly queue?: ReadonlyArray<string>
   readonly expires?: string
+  readonly role?: string
+  readonly namespace?: string
+  readonly actor?: string
+  readonly route?: string
   readonly config?: string
   readonly url?: string
   readonly "token-file"?: string

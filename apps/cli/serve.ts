@@ -53,8 +53,13 @@ const portOf = (text: string | undefined): number | undefined => {
   throw new UsageError(`--port ${text} is not a whole number from 0 to 65535`)
 }
 
-const introduce = ({ url, workerUrl, asksForTokens }: RunningServer): void => {
+const introduce = ({ url, workerUrl, asksForTokens, asksForKeys }: RunningServer): void => {
   say(`Listening on ${url}`)
+  say(
+    asksForKeys()
+      ? "  each request of the API needs a key: uhrwerk key create --name NAME"
+      : "  the API answers this machine without a key; once there is one (uhrwerk key create --name NAME) each request needs one",
+  )
   say(`  workers connect to ${workerUrl}, such as: uhrwerk worker --url ${workerUrl}`)
   say(
     asksForTokens()
@@ -73,6 +78,16 @@ const whyOf: Readonly<Record<Extract<ServerEvent, { kind: "denied" }>["why"], st
   remote: "it is not on this machine, and there is no token yet",
 }
 
+const keyWhyOf: typeof whyOf = {
+  missing: "it came without a key",
+  malformed: "what it came with is no key",
+  unknown: "its key is not in the store: revoked, or of another store",
+  wrong: "the secret of its key is wrong",
+  expired: "its key has expired",
+  broken: "what its key allows cannot be read",
+  remote: "it is not on this machine, and there is no key yet",
+}
+
 const printDenied = ({
   at,
   address,
@@ -84,7 +99,9 @@ const printDenied = ({
   line(
     "yellow",
     "!",
-    `Refused worker ${plain(worker, 128)} of ${plain(address, 64)}: ${whyOf[why]}${token === null ? "" : ` (token ${token})`}${
+    `Refused ${worker === null ? "a request" : `worker ${plain(worker, 128)}`} of ${plain(address, 64)}: ${
+      worker === null ? keyWhyOf[why] : whyOf[why]
+    }${token === null ? "" : ` (${worker === null ? "key" : "token"} ${token})`}${
       more === 0 ? "" : `; ${more} more were refused before`
     }`,
     at,

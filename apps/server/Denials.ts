@@ -1,17 +1,17 @@
-// Connections that were refused: counted by address, so that nobody can fill the log or keep the store busy, and told
+// Connections and requests that were refused for what they prove themselves by: counted by address, so that nobody can fill the log or keep the store busy, and told
 // to whoever runs the server.
 import type { Wrong } from "./TokenBook.ts"
 
-/** A connection was refused. All but `at`, `why` and `more` is what the peer says or how it is seen. */
+/** A connection or request was refused. All but `at`, `why` and `more` is what the peer says or how it is seen. */
 export interface Denied {
   readonly kind: "denied"
   readonly at: number
   readonly address: string
-  /** The name in its hello. */
-  readonly worker: string
+  /** The name in its hello; `null`: it was a request to the API. */
+  readonly worker: string | null
   /** `remote`: there is no token to ask for, and it is not on this machine. Never told to the peer. */
   readonly why: Wrong | "remote"
-  /** The id in its token, which is no secret; `null`: there was none. */
+  /** The id in its token or key, which is no secret; `null`: there was none. */
   readonly token: string | null
   /** How many were refused since the event before, and not told one by one. */
   readonly more: number

@@ -1,7 +1,8 @@
-// The text of a worker's token, `uhrw_<id>_<secret>`: the id finds its row, the secret proves that it is held.
+// The texts that prove who somebody is: an id, which finds the row, and a secret, which proves that it is held. A worker's
+// token is `uhrw_<id>_<secret>`, a key for the API `uhr_api_<id>_<secret>`; neither is ever taken for the other.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 
-/** A token, taken apart. */
+/** A token or key, taken apart. */
 export interface Token {
   /** No secret: it is shown in lists and logs. */
   readonly id: string
@@ -11,7 +12,6 @@ export interface Token {
 
 const idBytes = 8
 const secretBytes = 32
-const pattern = /^uhrw_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/
 
 /** A new one, of the system's own randomness. */
 export const makeToken = (): Token => ({
@@ -19,14 +19,28 @@ export const makeToken = (): Token => ({
   secret: randomBytes(secretBytes).toString("base64url"),
 })
 
-/** The text that a worker is given. */
-export const tokenText = ({ id, secret }: Token): string => `uhrw_${id}_${secret}`
-
-/** `null`: this is no token, whatever else it is. */
-export const parseToken = (text: string): Token | null => {
-  const [, id, secret] = pattern.exec(text) ?? []
-  return id === undefined || secret === undefined ? null : { id, secret }
+const formatOf = (prefix: string) => {
+  const pattern = new RegExp(`^${prefix}_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$`)
+  return {
+    text: ({ id, secret }: Token): string => `${prefix}_${id}_${secret}`,
+    parse: (text: string): Token | null => {
+      const [, id, secret] = pattern.exec(text) ?? []
+      return id === undefined || secret === undefined ? null : { id, secret }
+    },
+  }
 }
+
+const worker = formatOf("uhrw")
+const api = formatOf("uhr_api")
+
+/** The text that a worker is given. */
+export const tokenText: (token: Token) => string = worker.text
+/** `null`: this is no token of a worker, whatever else it is. */
+export const parseToken: (text: string) => Token | null = worker.parse
+/** The text that a client of the API is given. */
+export const keyText: (key: Token) => string = api.text
+/** `null`: this is no key, whatever else it is. */
+export const parseKey: (text: string) => Token | null = api.parse
 
 /**
  * What is stored of a secret: SHA-256 in hex. A fast hash is right here, as there is nothing to guess: a slow one

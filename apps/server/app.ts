@@ -1,16 +1,22 @@
-// The HTTP side of a server: health for whoever watches it, and the API. A Hono app that any server of `fetch` kind can
+// The HTTP side of a server: health for whoever watches it, and the API behind its door. A Hono app that any server of `fetch` kind can
 // serve; what it knows of the engine is handed in.
 import { Hono } from "hono"
 import { methodNotAllowed } from "hono/method-not-allowed"
 import { requestId } from "hono/request-id"
 import { errorInfo } from "../../core/domain/Payload.ts"
-import { bodyMax, ownHost, ownOrigin, securityHeaders, thisMachine } from "./guards.ts"
+import { makeGate } from "./access/Gate.ts"
+import { makeRateLimit, type RateOptions } from "./access/RateLimit.ts"
+import { whoAsks } from "./access/whoAsks.ts"
+import type { Denied } from "./Denials.ts"
+import { bodyMax, ownHost, ownOrigin, securityHeaders } from "./guards.ts"
+import { makeKeyUse } from "./Keys.ts"
 import { answer, faultProblem, problemOf } from "./problems.ts"
 import type { ServerEnv } from "./ServerEnv.ts"
 import type { ApiParts } from "./api/ApiParts.ts"
 import { handlers } from "./api/handlers.ts"
 import { mount } from "./api/mount.ts"
-import { mountReference, referencePaths } from "./reference/routes.ts"
+import { mountReference } from "./reference/routes.ts"
+import type { KeyBook } from "./TokenBook.ts"
 
 /** What the routes stand on. */
 export interface AppParts extends ApiParts {
@@ -19,6 +25,12 @@ export interface AppParts extends ApiParts {
   /** Host names, beside those of this machine, that requests may be sent to. */
   readonly hosts: ReadonlySet<string>
   readonly origins: ReadonlySet<string>
+  /** The API keys; as long as there never was one, the API answers this machine only. */
+  readonly keys: KeyBook
+  /** How often each key, or address without one, may ask; `null`: as often as it likes. */
+  readonly rate?: RateOptions | null
+  /** Hears of requests without a good key. */
+  readonly onDenied?: (denied: Pick<Denied, "address" | "why" | "token">) => void
   /** Whether only this machine can reach the server; then its health is told under its own names only, too. */
   readonly isLocal: boolean
   /** Hears of errors that nobody expected. */
@@ -29,6 +41,7 @@ const requestIdMax = 128
 
 /** The app; `c.env` is the peer. */
 export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
+  const { keys, store, rate = {}, onFault, onDenied = () => undefined } = parts
   const app = new Hono<ServerEnv>()
   app.use(securityHeaders)
   app.use(requestId({ limitLength: requestIdMax }))
@@ -48,14 +61,20 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
   if (parts.isLocal) app.use(ownHost(parts.hosts))
   app.get("/livez", (c) => c.text("ok\n"))
   app.get("/readyz", async (c) => ((await parts.isReady()) ? c.text("ok\n") : c.text("not ready\n", 503)))
-  app.use("/v1/*", ownHost(parts.hosts), thisMachine, ownOrigin(parts.origins), bodyMax)
-  // Before the routes of the API, whose gate asks for a key.
-  for (const path of referencePaths)
-    app.use(path, ownHost(parts.hosts), thisMachine, ownOrigin(parts.origins))
-  mountReference(app)
-  mount(app, handlers, parts, {
-    admit: () => Promise.resolve({ kind: "local", id: null, name: "local", role: "admin", namespace: null }),
-  })
+  const door = [
+    ownHost(parts.hosts),
+    ownOrigin(parts.origins),
+    whoAsks({
+      keys,
+      limit: rate === null ? null : makeRateLimit(rate),
+      onUse: makeKeyUse(store, keys.now),
+      onDenied,
+    }),
+    bodyMax,
+  ] as const
+  app.use("/v1/*", ...door)
+  mount(app, handlers, parts, makeGate({ store, keys, onFault }), door)
+  mountReference(app, [ownHost(parts.hosts), ownOrigin(parts.origins)])
   app.get("/v1/worker", (c) =>
     answer(c, {
       status: 426,
@@ -77,7 +96,7 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
     const problem = problemOf(error)
     if (problem !== undefined) return answer(c, problem)
     const { name, message } = errorInfo(error)
-    parts.onFault(
+    onFault(
       `answer ${c.req.method} ${c.req.routePath} (request ${c.get("requestId")})`,
       `${name}: ${message}`,
     )

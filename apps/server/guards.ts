@@ -1,6 +1,6 @@
-// What is checked of every request before its route sees it. Until there are API keys, the API answers this machine only,
-// and no web page: what a page of another origin may send to a server on loopback is refused by four checks that do not
-// depend on each other (the host's name, the page's origin, the type of the body, the proxy's headers).
+// What is checked of every request before its route sees it. Until there is an API key, the API answers this machine only;
+// and never a web page of another origin: what such a page may send to a server on loopback is refused by four checks that
+// do not depend on each other (the host's name, the page's origin, the type of the body, the proxy's headers).
 import { createMiddleware } from "hono/factory"
 import { bodyLimit } from "hono/body-limit"
 import { isForwarded, isLocalAddress, isOwnHost } from "./Local.ts"
@@ -61,7 +61,7 @@ export const thisMachine = createMiddleware<ServerEnv>(async (c, next) => {
     code: "notLocal",
     title: "The API answers on the server's own machine only",
     detail:
-      "It has no keys yet. Use it there, through a tunnel such as `ssh -L 8080:127.0.0.1:8080`, or the `uhrwerk` commands on the store.",
+      "There is no key yet: make one on the store (uhrwerk key create --name NAME), and then each request needs one. Or use it there, or through a tunnel such as `ssh -L 8080:127.0.0.1:8080`.",
   })
 })
 

@@ -1,5 +1,5 @@
 // A server: an engine, the connections of its workers, and an HTTP API, on one port. The order of a start: the store, the
-// tokens, the port, the engine; so what is refused is refused before any run is touched. A stop goes the other way.
+// tokens and keys, the port, the engine; so what is refused is refused before any run is touched. A stop goes the other way.
 import { serve as listen } from "../../adapters/transport-websocket/mod.ts"
 import {
   isLoopback,
@@ -15,11 +15,12 @@ import { stopped } from "../../core/run/Enqueue.ts"
 import type { Desk, WorkersConfig } from "../../core/worker/WorkersConfig.ts"
 import { checkConfig, type Config, type Project } from "../sdk/config.ts"
 import { type RunningEngine, startProject } from "../sdk/engine.ts"
+import type { RateOptions } from "./access/RateLimit.ts"
 import { makeAdmit, ownReasons } from "./admit.ts"
 import { makeApp } from "./app.ts"
+import { type Books, checkDoor, openBooks } from "./Books.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
-import { openTokenBook, type TokenBook } from "./TokenBook.ts"
 
 /** Something that happened in a server. */
 export type ServerEvent = EngineEvent | Denied
@@ -28,7 +29,7 @@ export type ServerEvent = EngineEvent | Denied
 export interface ServerOptions {
   /** Default 8080; 0: any free one. */
   readonly port?: number
-  /** Default "127.0.0.1". Any that other machines can reach needs a worker token in the store. */
+  /** Default "127.0.0.1". Any that other machines can reach needs a worker token and an API key in the store. */
   readonly hostname?: string
   /** Host names, beside those of this machine, that HTTP requests may be sent to. */
   readonly hosts?: ReadonlyArray<string>
@@ -36,6 +37,11 @@ export interface ServerOptions {
   readonly origins?: ReadonlyArray<string>
   /** How workers are served; `connectionsMax`: default 1,000. */
   readonly workers?: Omit<WorkersConfig, "admit"> & { readonly connectionsMax?: number }
+  /**
+   * How often each API key may ask, or each address without one: `perSecond` (100) in the long run, `burst` (200) at once;
+   * `null`: as often as they like.
+   */
+  readonly rate?: RateOptions | null
   /** Hears events from the very first one. */
   readonly onEvent?: (event: ServerEvent) => void
   /** As in `StartOptions`. */
@@ -51,6 +57,8 @@ export interface RunningServer {
   readonly engine: RunningEngine
   /** Whether workers need a token. Becomes true with the first one in the store, and stays so. */
   readonly asksForTokens: () => boolean
+  /** Whether the API needs a key. Becomes true with the first one that is made, and stays so. */
+  readonly asksForKeys: () => boolean
   /** Drains the engine, ends all connections and closes the store. Calling it again waits for the same end. */
   readonly stop: (options?: { readonly grace?: TimeSpan }) => Promise<void>
 }
@@ -73,24 +81,36 @@ export const serve = async (config: Config, options: ServerOptions = {}): Promis
 
 /** Starts a server of a checked config. */
 export const serveProject = async (project: Project, options: ServerOptions = {}): Promise<RunningServer> => {
+  const trouble: Trouble = (doing, error) =>
+    options.onEvent?.({
+      kind: "trouble",
+      doing,
+      error: error instanceof Error ? error.message : String(error),
+    })
   const store = await openSharedStore(project)
+  let books: Books | undefined
   try {
-    return await serveStore(store, options)
+    books = await openBooks(store.store, trouble)
+    return await serveStore(store, books, options, trouble)
   } catch (error) {
+    books?.stop()
     await store.close()
     throw error
   }
 }
 
-const serveStore = async (store: SharedStore, options: ServerOptions): Promise<RunningServer> => {
+type Trouble = (doing: string, error: unknown) => void
+
+const serveStore = async (
+  store: SharedStore,
+  books: Books,
+  options: ServerOptions,
+  trouble: Trouble,
+): Promise<RunningServer> => {
   const { hostname = "127.0.0.1", hosts = [], origins = [] } = options
+  const { tokens, keys } = books
   const tell = (event: ServerEvent): void => options.onEvent?.(event)
-  const trouble = (doing: string, error: unknown): void =>
-    tell({ kind: "trouble", doing, error: error instanceof Error ? error.message : String(error) })
-  const book = await openTokenBook({
-    store: store.store,
-    onTrouble: (error) => trouble("read the worker tokens", error),
-  })
+  const refused = makeDenials(tell)
   const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
   const engineOf = (): RunningEngine => {
     if (live.engine === undefined) throw stopped()
@@ -104,10 +124,13 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     hosts: new Set(hosts.map((host) => host.toLowerCase())),
     origins: new Set(origins),
+    keys,
+    ...(options.rate === undefined ? {} : { rate: options.rate }),
+    onDenied: (denied) => refused.add({ ...denied, worker: null }),
     isLocal: isLoopback(hostname),
     onFault: trouble,
   })
-  const listening = await open(hostname, book, options, {
+  const listening = await open(hostname, books, options, {
     origins,
     onConnection: (connection) => {
       if (live.desk !== undefined && !live.draining) return live.desk.onConnection(connection)
@@ -128,24 +151,23 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
         const isTold = event.kind === "worker" && event.what === "denied" && ownReasons.has(event.reason)
         if (!isTold) tell(event)
       },
-      workers: { ...workers, admit: makeAdmit(book, denials) },
+      workers: { ...workers, admit: makeAdmit(tokens, denials) },
     })
   } catch (error) {
-    book.stop()
     await listening.stop({ graceMillis: 0 })
     throw error
   }
   const { engine, desk } = { engine: live.engine, desk: live.engine.workers }
   if (desk !== null) live.desk = desk
   // Workers that came before the first token end with it; until then there is none that could be revoked.
-  book.watch((valid) => book.isRequired() && desk?.keepOnly(valid))
+  tokens.watch((valid) => tokens.isRequired() && desk?.keepOnly(valid))
 
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {
     live.draining = true
     try {
       await engine.stop(grace === undefined ? {} : { grace })
     } finally {
-      book.stop()
+      books.stop()
       await listening.stop()
       await store.close()
     }
@@ -155,22 +177,23 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     url: httpUrl(listening.url),
     workerUrl: listening.url,
     engine,
-    asksForTokens: book.isRequired,
+    asksForTokens: tokens.isRequired,
+    asksForKeys: keys.isRequired,
     stop: ({ grace } = {}) => (stopping ??= stop(grace)),
   }
 }
 
 const httpUrl = (workerUrl: string): string => new URL(workerUrl.replace(/^ws/, "http")).origin
 
-/** Listens, if those who can reach the address can be asked for a token. */
+/** Listens, if those who can reach the address can be asked who they are. */
 const open = async (
   hostname: string,
-  book: TokenBook,
+  books: Books,
   { port = defaultPort, workers }: ServerOptions,
   parts: Pick<ListenOptions, "origins" | "onConnection" | "fetch" | "onFault">,
 ): Promise<Listening> => {
+  checkDoor(hostname, books)
   try {
-    if (!isLoopback(hostname) && !book.isRequired()) throw openDoor(hostname)
     return await listen({
       ...parts,
       hostname,
@@ -186,17 +209,9 @@ const open = async (
       },
     })
   } catch (error) {
-    book.stop()
     throw error instanceof TransportError ? explained(error, hostname, port) : error
   }
 }
-
-const openDoor = (hostname: string): InvalidInput =>
-  new InvalidInput({
-    field: "hostname",
-    reason: `other machines can reach "${hostname}", and there is no worker token in the store, so anybody could take runs`,
-    next: "Make one first: uhrwerk token create --name NAME. Or listen on 127.0.0.1.",
-  })
 
 const faults: Readonly<Record<string, readonly [field: string, reason: string, next: string]>> = {
   EADDRINUSE: ["port", "another program has it", "Choose another one, or 0 for any that is free."],

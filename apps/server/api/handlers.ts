@@ -1,8 +1,9 @@
 // All handlers of the API.
 import type { api } from "../../api/mod.ts"
+import { accessHandlers } from "./access.ts"
 import type { Handlers } from "./Handler.ts"
 import { runHandlers } from "./runs.ts"
 import { workerHandlers } from "./workers.ts"
 
 /** By the names of their routes. */
-export const handlers: Handlers<typeof api> = { ...runHandlers, ...workerHandlers }
+export const handlers: Handlers<typeof api> = { ...runHandlers, ...workerHandlers, ...accessHandlers }

@@ -1,6 +1,6 @@
 // `/openapi.json` and the reference page `/docs`. They hold nothing of a store, only what the routes say of themselves, so
-// they need no key; everything else that guards the API guards them, too.
-import type { Hono } from "hono"
+// they need no key, and whoever can reach the server may read them.
+import type { Hono, MiddlewareHandler } from "hono"
 import { openApi } from "../../api/openapi.ts"
 import type { ServerEnv } from "../ServerEnv.ts"
 import { referencePage } from "./page.ts"
@@ -10,11 +10,12 @@ import { style } from "./style.ts"
 const policy =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Where they are. */
-export const referencePaths = ["/openapi.json", "/docs", "/docs/*"] as const
-
-/** Adds the routes. */
-export const mountReference = (app: Hono<ServerEnv>): void => {
+/** Adds the routes. `door`: what is checked of each request before it. */
+export const mountReference = (
+  app: Hono<ServerEnv>,
+  door: ReadonlyArray<MiddlewareHandler<ServerEnv>>,
+): void => {
+  for (const path of ["/openapi.json", "/docs", "/docs/*"]) app.use(path, ...door)
   let made: { readonly document: string; readonly page: string } | undefined
   const make = () => {
     const document = openApi()

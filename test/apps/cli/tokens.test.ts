@@ -103,13 +103,18 @@ describe("uhrwerk serve", () => {
     expect(refused.stderr).toContain("another program has it")
   })
 
-  test("an address that others reach needs a token first, and then says that it asks for it", async () => {
+  test("an address that others reach needs a token and a key first, and then says that it asks for them", async () => {
     const refused = await cli(["serve", "--host", "0.0.0.0", "--port", "0"], { cwd: folder })
     expect(refused.code).toBe(2)
     expect(refused.stderr).toContain("uhrwerk token create --name NAME")
+    expect(refused.stderr).toContain("uhrwerk key create --name NAME --role admin")
     expect((await inProcess(["token", "create", "--name", "a"], folder)).code).toBe(0)
+    const still = await cli(["serve", "--host", "0.0.0.0", "--port", "0"], { cwd: folder })
+    expect([still.code, still.stderr.includes("token create")]).toEqual([2, false])
+    expect((await inProcess(["key", "create", "--name", "a"], folder)).code).toBe(0)
     const { said } = await serve("--host", "0.0.0.0", "--port", "0")
     expect(said()).toContain("each with a token")
+    expect(said()).toContain("each request of the API needs a key")
   })
 
   test("without workers it opens no port, and needs a slot of its own", async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { makeApp } from "../../../apps/server/app.ts"
 import type { AskedStore } from "../../../apps/server/api/ApiParts.ts"
 import { openSharedStore } from "../../../apps/server/SharedStore.ts"
+import { type KeyBook, openKeyBook } from "../../../apps/server/TokenBook.ts"
 import { bodyBytesMax } from "../../../apps/server/guards.ts"
 import { checkConfig, type Project } from "../../../apps/sdk/config.ts"
 import { type RunningEngine, startProject } from "../../../apps/sdk/engine.ts"
@@ -19,12 +20,14 @@ let isUp = true
 let project: Project
 let store: AskedStore
 let engine: RunningEngine
+let keys: KeyBook
 let app: ReturnType<typeof makeApp>
 beforeAll(async () => {
   const shared = await openSharedStore(await checkConfig(config))
   project = shared.project
   store = shared.store
   engine = await startProject(project)
+  keys = await openKeyBook({ store, onTrouble: (error) => faults.push(String(error)) })
   app = makeApp({
     project,
     engine: () => {
@@ -36,11 +39,16 @@ beforeAll(async () => {
     isReady: async () => ready,
     hosts: new Set(["jobs.example.org"]),
     origins: new Set(["https://jobs.example.org"]),
+    keys,
+    rate: null,
     isLocal: true,
     onFault: (doing, error) => faults.push(`${doing}: ${String(error)}`),
   })
 })
-afterAll(() => engine.stop({ grace: 0 }))
+afterAll(async () => {
+  keys.stop()
+  await engine.stop({ grace: 0 })
+})
 beforeEach(() => {
   ready = true
   isUp = true
@@ -419,6 +427,7 @@ describe("the rest", () => {
       isReady: async () => true,
       hosts: new Set(),
       origins: new Set(),
+      keys,
       isLocal: true,
       onFault: (doing, error) => faults.push(`${doing}: ${String(error)}`),
     })

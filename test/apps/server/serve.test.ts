@@ -6,7 +6,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, describe, expect, test } from "vitest"
 import { sqliteDriver } from "../../../adapters/store-sql/sqlite.ts"
-import { createToken, revokeToken } from "../../../apps/server/Credentials.ts"
+import { createToken, revokeToken, type TokenStore } from "../../../apps/server/Credentials.ts"
+import { createKey } from "../../../apps/server/Keys.ts"
 import { type RunningServer, serve, type ServerEvent, type ServerOptions } from "../../../apps/server/mod.ts"
 import { type Config, every, job } from "../../../apps/sdk/mod.ts"
 import { worker } from "../../../apps/worker/mod.ts"
@@ -45,6 +46,8 @@ const startTokens = async (options: ServerOptions = {}) => {
     }
   }
   const first = await withTool((store) => createToken(store, { name: "first" }))
+  if (options.hostname !== undefined)
+    await withTool((store) => createKey(store, { name: "first", role: "admin" }))
   const server = await start({ storage: `sqlite:${file}`, worker: { concurrency: 0 } }, options)
   return { ...server, file, withTool, first }
 }
@@ -140,13 +143,30 @@ describe("one port", () => {
 })
 
 describe("how it starts", () => {
-  test("not where others can reach it without a token in the store, and says what to do", async () => {
-    await expect(start({}, { hostname: "0.0.0.0" })).rejects.toMatchObject({
+  test("not where others can reach it without a token and a key in the store, and says what is missing", async () => {
+    const refused = (next: ReadonlyArray<string>) => ({
       _tag: "InvalidInput",
       field: "hostname",
-      next: expect.stringContaining("uhrwerk token create"),
+      next: `Make what is missing first: ${next.join(" and ")}. Or listen on 127.0.0.1.`,
     })
+    const [token, key] = [
+      "uhrwerk token create --name NAME",
+      "uhrwerk key create --name NAME --role admin",
+    ] as const
+    await expect(start({}, { hostname: "0.0.0.0" })).rejects.toMatchObject(refused([token, key]))
     await expect(start({}, { hostname: "::" })).rejects.toMatchObject({ field: "hostname" })
+    for (const [make, missing] of [
+      [(store: TokenStore) => createToken(store, { name: "a" }), key],
+      [(store: TokenStore) => createKey(store, { name: "a" }), token],
+    ] as const) {
+      const file = newFile()
+      const store = sqliteDriver({ file, role: "tool", now: () => Date.now() })
+      await make(store)
+      await store.close()
+      await expect(start({ storage: `sqlite:${file}` }, { hostname: "0.0.0.0" })).rejects.toMatchObject(
+        refused([missing]),
+      )
+    }
   })
 
   test("with a token it does, and then asks for it from everywhere", async () => {
@@ -176,6 +196,7 @@ describe("how it starts", () => {
     const file = newFile()
     const store = sqliteDriver({ file, role: "tool", now: () => Date.now() })
     await createToken(store, { name: "a" })
+    await createKey(store, { name: "a" })
     await store.close()
     await expect(start({ storage: `sqlite:${file}` }, { hostname })).rejects.toMatchObject({
       message: expect.stringMatching(/listen on .*192\.0\.2\.1/),

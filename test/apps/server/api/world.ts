@@ -1,6 +1,10 @@
 // The API over a real engine on a memory store, without sockets, for the tests of each group of routes.
 import { makeApp } from "../../../../apps/server/app.ts"
 import { openSharedStore, type SharedStore } from "../../../../apps/server/SharedStore.ts"
+import { until } from "../project.ts"
+import type { RateOptions } from "../../../../apps/server/access/RateLimit.ts"
+import { createKey, type KeyOptions } from "../../../../apps/server/Keys.ts"
+import { openKeyBook } from "../../../../apps/server/TokenBook.ts"
 import { checkConfig, type Config } from "../../../../apps/sdk/config.ts"
 import { type RunningEngine, startProject } from "../../../../apps/sdk/engine.ts"
 
@@ -18,6 +22,8 @@ export interface Asking {
   readonly headers?: Readonly<Record<string, string>>
   /** Default: this machine. */
   readonly from?: string
+  /** The text of a key. */
+  readonly key?: string
 }
 
 /** A started API. */
@@ -28,14 +34,24 @@ export interface World {
   /** Errors that nobody expected; a good test ends without any. */
   readonly faults: ReadonlyArray<string>
   readonly ask: (method: string, path: string, body?: unknown, asking?: Asking) => Promise<Answered>
+  /** Makes a key and answers its text; from the first one on each request needs one. */
+  readonly makeKey: (options?: Partial<KeyOptions>) => Promise<string>
   readonly stop: () => Promise<void>
 }
 
-/** Starts an engine of the config, and the API over it. */
-export const startWorld = async (config: Config): Promise<World> => {
+/** Starts an engine of the config, and the API over it. `rate`: default without a limit, as tests ask often. */
+export const startWorld = async (config: Config, rate: RateOptions | null = null): Promise<World> => {
   const shared = await openSharedStore(await checkConfig(config))
   const engine = await startProject(shared.project, { guard: false })
   const faults: Array<string> = []
+  let made = 0
+  const keys = await openKeyBook({
+    store: shared.store,
+    onTrouble: (error) => faults.push(String(error)),
+    everyMillis: 20,
+  })
+  let good: ReadonlySet<string> = new Set()
+  keys.watch((valid) => (good = valid))
   const app = makeApp({
     project: shared.project,
     engine: () => engine,
@@ -45,6 +61,8 @@ export const startWorld = async (config: Config): Promise<World> => {
     hosts: new Set(),
     origins: new Set(),
     isLocal: true,
+    keys,
+    rate,
     onFault: (doing, error) => faults.push(`${doing}: ${String(error)}`),
   })
   return {
@@ -52,12 +70,16 @@ export const startWorld = async (config: Config): Promise<World> => {
     engine,
     store: shared.store,
     faults,
-    ask: async (method, path, body, { headers = {}, from = "127.0.0.1" } = {}) => {
+    ask: async (method, path, body, { headers = {}, from = "127.0.0.1", key } = {}) => {
       const response = await app.request(
         `http://127.0.0.1:8080${path}`,
         {
           method,
-          headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+          headers: {
+            ...(body === undefined ? {} : { "content-type": "application/json" }),
+            ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+            ...headers,
+          },
           ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
         },
         { remoteAddress: from },
@@ -71,7 +93,17 @@ export const startWorld = async (config: Config): Promise<World> => {
         body: isJson ? JSON.parse(text) : undefined,
       }
     },
+    makeKey: async (options = {}) => {
+      const { key, view } = await createKey(shared.store, {
+        name: `key ${++made}`,
+        role: "admin",
+        ...options,
+      })
+      await until("the key is known", () => good.has(view.id), Boolean)
+      return key
+    },
     stop: async () => {
+      keys.stop()
       await engine.stop({ grace: 0 })
       await shared.close()
     },
