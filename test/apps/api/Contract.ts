@@ -48,7 +48,8 @@ export const askRoute = async (
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(params[name] ?? "x"),
   )
-  const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) search.set(name, String(value))
   const leave = new AbortController()
   const response = await world.app.request(
     `http://${host}${path}${search.size === 0 ? "" : `?${search.toString()}`}`,
