@@ -39,6 +39,11 @@ export class IdList {
     while (place > 0) yield this.#ids[--place] as string
   }
 
+  /** The ids from `from` on, the least first. */
+  *oldestFirst(from: string): Generator<string, void> {
+    for (let place = this.#placeOf(from); place < this.#ids.length; place++) yield this.#ids[place] as string
+  }
+
   #placeOf(id: string): number {
     let low = 0
     let high = this.#ids.length

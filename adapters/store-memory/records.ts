@@ -1,34 +1,41 @@
-// The records of the memory store.
-import type { PutRecord, RecordFilter, RecordRow } from "../../core/ports/StoreDriver.ts"
+// The records of the memory store: of each kind a map, and its ids in order.
+import {
+  type PutRecord,
+  type RecordFilter,
+  recordRange,
+  type RecordRow,
+} from "../../core/ports/StoreDriver.ts"
 import { batchMax, checkBatch, checkLimit, checkRecord } from "../../core/ports/StoreLimits.ts"
+import { IdList } from "./IdList.ts"
+
+interface Kind {
+  readonly rows: Map<string, RecordRow>
+  readonly ids: IdList
+}
 
 /** The operations that keep records. */
 export const makeRecords = (clock: () => number) => {
-  const kinds = new Map<string, Map<string, RecordRow>>()
-  // Sorted when somebody reads, and kept until an id comes or goes.
-  const sorted = new Map<string, ReadonlyArray<string>>()
+  const kinds = new Map<string, Kind>()
   const isThere = (row: RecordRow | undefined, now: number): row is RecordRow =>
     row !== undefined && (row.expiresAt === null || row.expiresAt > now)
-  const remove = (kind: string, id: string): boolean => {
-    sorted.delete(kind)
-    return kinds.get(kind)?.delete(id) ?? false
+
+  const kindOf = (name: string): Kind => {
+    let kind = kinds.get(name)
+    if (kind === undefined) kinds.set(name, (kind = { rows: new Map(), ids: new IdList() }))
+    return kind
   }
-  const put = ({ kind, id, body, expiresAt, expected }: PutRecord, now: number): number => {
-    let rows = kinds.get(kind)
-    if (rows === undefined) kinds.set(kind, (rows = new Map<string, RecordRow>()))
-    const row = rows.get(id)
+  const put = ({ expected, ...record }: PutRecord, now: number): number => {
+    const { rows, ids } = kindOf(record.kind)
+    const row = rows.get(record.id)
     const version = isThere(row, now) ? row.version : 0
     if (expected !== null && expected !== version) return 0
-    if (row === undefined) sorted.delete(kind)
-    rows.set(id, { kind, id, body, expiresAt, version: version + 1, updatedAt: now })
+    if (row === undefined) ids.add(record.id)
+    rows.set(record.id, { ...record, version: version + 1, updatedAt: now })
     return version + 1
   }
-  const idsOf = (kind: string): ReadonlyArray<string> => {
-    const known = sorted.get(kind)
-    if (known !== undefined) return known
-    const ids = [...(kinds.get(kind)?.keys() ?? [])].sort()
-    sorted.set(kind, ids)
-    return ids
+  const remove = ({ rows, ids }: Kind, gone: ReadonlyArray<string>): void => {
+    for (const id of gone) rows.delete(id)
+    ids.removeAll(gone)
   }
   return {
     putRecords: (records: ReadonlyArray<PutRecord>): ReadonlyArray<number> => {
@@ -38,65 +45,47 @@ export const makeRecords = (clock: () => number) => {
       return records.map((record) => put(record, now))
     },
 
-    records: ({ kind, prefix = "", after, before, order, limit }: RecordFilter): ReadonlyArray<RecordRow> => {
-      checkLimit(limit, batchMax)
+    records: (filter: RecordFilter): ReadonlyArray<RecordRow> => {
+      checkLimit(filter.limit, batchMax)
+      const kind = kinds.get(filter.kind)
+      if (kind === undefined) return []
       const now = clock()
-      const rows = kinds.get(kind)
-      const ids = idsOf(kind)
+      const { from, below } = recordRange(filter)
+      const isAscending = filter.order === "ascending"
       const page: Array<RecordRow> = []
-      // From the first that may count, in the order that is asked for.
-      const step = order === "ascending" ? 1 : -1
-      const isPast = (id: string): boolean =>
-        order === "ascending"
-          ? (before !== undefined && id >= before) || (id > prefix && !id.startsWith(prefix))
-          : (after !== undefined && id <= after) || id < prefix
-      const isBefore = (id: string): boolean =>
-        order === "ascending"
-          ? id < prefix || (after !== undefined && id <= after)
-          : (before !== undefined && id >= before) || (id > prefix && !id.startsWith(prefix))
-      for (let place = firstOf(ids, step, isBefore); place >= 0 && place < ids.length; place += step) {
-        const id = ids[place] ?? ""
-        if (page.length >= limit || isPast(id)) break
-        const row = rows?.get(id)
+      for (const id of isAscending ? kind.ids.oldestFirst(from) : kind.ids.newestFirst(below)) {
+        if (page.length >= filter.limit || (isAscending ? id >= below : id < from)) break
+        const row = kind.rows.get(id)
         if (isThere(row, now)) page.push(row)
       }
       return page
     },
 
-    deleteRecords: (kind: string, ids: ReadonlyArray<string>): number => {
+    deleteRecords: (name: string, ids: ReadonlyArray<string>): number => {
       checkBatch("ids", ids)
+      const kind = kinds.get(name)
+      if (kind === undefined) return 0
       const now = clock()
-      return ids.filter((id) => {
-        const there = isThere(kinds.get(kind)?.get(id), now)
-        remove(kind, id)
-        return there
-      }).length
+      const known = [...new Set(ids)].filter((id) => kind.rows.has(id))
+      const count = known.filter((id) => isThere(kind.rows.get(id), now)).length
+      remove(kind, known)
+      return count
     },
 
     pruneRecords: (limit: number): number => {
       checkLimit(limit, batchMax)
       const now = clock()
       let count = 0
-      for (const [kind, rows] of kinds)
-        for (const row of rows.values()) {
-          if (count >= limit) return count
-          if (row.expiresAt === null || row.expiresAt > now) continue
-          remove(kind, row.id)
-          count++
+      for (const kind of kinds.values()) {
+        const expired: Array<string> = []
+        for (const [id, row] of kind.rows) {
+          if (count + expired.length >= limit) break
+          if (!isThere(row, now)) expired.push(id)
         }
+        remove(kind, expired)
+        count += expired.length
+      }
       return count
     },
   }
-}
-
-/** The place of the first id, from one end, that does not lie before the page. */
-const firstOf = (ids: ReadonlyArray<string>, step: number, isBefore: (id: string) => boolean): number => {
-  let [low, high] = [0, ids.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    const id = ids[step > 0 ? middle : ids.length - 1 - middle] ?? ""
-    if (isBefore(id)) low = middle + 1
-    else high = middle
-  }
-  return step > 0 ? low : ids.length - 1 - low
 }

@@ -6,6 +6,7 @@ import { generalCredentials, generalNodes } from "./generalNodes.ts"
 import { generalRuns } from "./generalRuns.ts"
 import { generalSchedules } from "./generalSchedules.ts"
 import { makeOperations, type Transaction } from "./operations.ts"
+import { makeRecords } from "./records.ts"
 import type { Sql } from "./Sql.ts"
 import type { StoreTables } from "./StoreTables.ts"
 import { Work } from "./Work.ts"
@@ -58,5 +59,6 @@ export const makeStore = ({ capabilities, now, close, transaction }: StoreParts)
     ...generalSchedules(run),
     ...generalNodes(run, capabilities),
     ...generalCredentials(run),
+    ...makeRecords(transaction),
   }
 }

@@ -1,5 +1,5 @@
 // What a database provides beside the tables of a transaction's logic (Tables.ts) to be a whole store: what a claim
-// takes, what is shown to people and planners, calendars, nodes and credentials. SQLite and PostgreSQL have statements of their own
+// takes, what is shown to people and planners, calendars, nodes, credentials and records. SQLite and PostgreSQL have statements of their own
 // in place of these; another database gives the rows, and GeneralStore.ts does the rest.
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import { type Attempt, isFinal, type Run, type RunState } from "../../core/domain/Run.ts"
@@ -10,6 +10,8 @@ import type {
   CredentialRow,
   NodeRow,
   NodeWorkers,
+  QueueDepth,
+  RecordRow,
   RunCount,
   RunFilter,
 } from "../../core/ports/StoreDriver.ts"
@@ -23,6 +25,7 @@ export interface StoreTables extends Tables {
   readonly calendars: CalendarTable
   readonly nodes: NodeTable
   readonly credentials: CredentialTable
+  readonly records: RecordTable
 }
 
 /** What a node wants of the runs that are ready. */
@@ -46,15 +49,20 @@ export interface RunReads {
   running(node: string, after: string, limit: number): Awaitable<ReadonlyArray<Run>>
   /** Distinct `dueAt` of scheduled and retrying runs, above `from` and up to `until`, ascending. */
   dueTimes(from: number, until: number, limit: number): Awaitable<ReadonlyArray<number>>
-  /** Those of a state, a job, a chain, where asked for, with an id below `before`, the highest id first. */
-  list(filter: RunFilter & { readonly before: string }): Awaitable<ReadonlyArray<Run>>
+  /**
+   * Those of a state, a job, jobs, a queue, a chain, where asked for, with an id below `before` and above `after`, the
+   * highest id first.
+   */
+  list(filter: RunFilter & { readonly before: string; readonly after: string }): Awaitable<ReadonlyArray<Run>>
   /** What `addCounts` has summed up, in any order. */
   counts(): Awaitable<ReadonlyArray<RunCount>>
+  /** Of ready and running runs, in any order. */
+  depths(): Awaitable<ReadonlyArray<QueueDepth>>
   /** In the order in which they were added. */
   attempts(runId: string): Awaitable<ReadonlyArray<Attempt>>
-  /** Letters that nothing has replayed, of a job or of all, with an id below `before`, the highest id first. */
+  /** Letters that nothing has replayed, of these jobs or of all, with an id below `before`, the highest id first. */
   letters(filter: {
-    readonly job: string | null
+    readonly jobs: ReadonlyArray<string> | null
     readonly before: string
     readonly limit: number
   }): Awaitable<ReadonlyArray<DeadLetter>>
@@ -143,6 +151,40 @@ export interface CredentialTable {
   all(): Awaitable<ReadonlyArray<CredentialRow>>
   /** Answers how many there were. */
   remove(ids: ReadonlyArray<string>): Awaitable<number>
+}
+
+/** What a record is found by. */
+export type RecordKey = Pick<RecordRow, "kind" | "id">
+
+/** What a put reads of a record that is there, expired or not: not its body. */
+export type RecordKept = Pick<RecordRow, "kind" | "id" | "expiresAt" | "version">
+
+/** A page of a kind: ids of at least `from`, and below `below`, in the order of their bytes. */
+export interface RecordRange {
+  readonly kind: string
+  readonly from: string
+  readonly below: string
+  readonly isAscending: boolean
+  readonly limit: number
+}
+
+/** Records by kind and id. Ids are compared by their bytes: upper case comes before lower case, and a space counts. */
+export interface RecordTable {
+  /**
+   * Those of these keys that are there, expired or not, in any order. Nobody else changes them until the transaction
+   * ends: a database with several clients locks them here, in the order that is given.
+   */
+  lock(keys: ReadonlyArray<RecordKey>): Awaitable<ReadonlyArray<RecordKept>>
+  /** Rows that were not there. Where somebody else was faster, the whole transaction is taken back and driven again. */
+  add(rows: ReadonlyArray<RecordRow>): Awaitable<void>
+  /** Rows in place of those that were locked. */
+  replace(rows: ReadonlyArray<RecordRow>): Awaitable<void>
+  /** Those of a kind that were locked. */
+  remove(kind: string, ids: ReadonlyArray<string>): Awaitable<void>
+  /** Those that have not expired: without `expiresAt`, or it is after now. Index: kind and id, unique. */
+  page(range: RecordRange, now: number): Awaitable<ReadonlyArray<RecordRow>>
+  /** Removes some whose `expiresAt` is now or before it; answers how many. Index: `expiresAt` of those that have one. */
+  removeExpired(now: number, limit: number): Awaitable<number>
 }
 
 const triggerOf = (text: string): Trigger => JSON.parse(text) as Trigger

@@ -13,7 +13,8 @@ import {
 import { storeRuns } from "./enqueue.ts"
 import type { RunGeneral } from "./GeneralStore.ts"
 import { settleOne } from "./settle.ts"
-import { type Sql, wait } from "./Sql.ts"
+import { depthsByQueue, jobsAskedFor } from "./listing.ts"
+import { mapped, type Sql, wait } from "./Sql.ts"
 import { adoptRuns, startRuns } from "./start.ts"
 import type { StoreTables } from "./StoreTables.ts"
 import { each, promoteAll } from "./upkeep.ts"
@@ -32,6 +33,7 @@ type General = Pick<
   | "get"
   | "list"
   | "counts"
+  | "queueDepths"
   | "attempts"
   | "deadLetters"
 >
@@ -86,14 +88,17 @@ export const generalRuns = (run: RunGeneral): General => ({
     checkLimit(filter.limit, pageMax)
     if (filter.state !== undefined && !runStates.includes(filter.state))
       throw refusal(`state: "${filter.state as string}" is none of ${runStates.join(", ")}`)
-    const { before = aboveAll } = filter
-    return run((_, { runs }) => wait(runs.list({ ...filter, before })), repeatable)
+    if (filter.jobs !== undefined) checkBatch("jobs", filter.jobs)
+    const { before = aboveAll, after = "" } = filter
+    return run((_, { runs }) => wait(runs.list({ ...filter, before, after })), repeatable)
   },
   counts: () => run((_, { runs }) => wait(runs.counts()), repeatable),
+  queueDepths: () => run((_, { runs }) => mapped(runs.depths(), depthsByQueue), repeatable),
   attempts: (runId) => run((_, { runs }) => wait(runs.attempts(runId)), repeatable),
-  deadLetters: ({ job = null, before = aboveAll, limit }) => {
+  deadLetters: ({ before = aboveAll, limit, ...filter }) => {
     checkLimit(limit, pageMax)
-    return run((_, { runs }) => wait(runs.letters({ job, before, limit })), repeatable)
+    const jobs = jobsAskedFor(filter)
+    return run((_, { runs }) => wait(runs.letters({ jobs, before, limit })), repeatable)
   },
 })
 

@@ -22,6 +22,8 @@ export {
   newRunColumns,
   type Row,
 } from "./rows.ts"
+export { depthOf, depthsByQueue, jobsAskedFor } from "./listing.ts"
+export { decodeRecord, decodeRecordKept, makeRecords, type RecordTables } from "./records.ts"
 export { settleOne } from "./settle.ts"
 export { done, mapped, nothing, runAsync, runSync, type Sql, wait, waitAll } from "./Sql.ts"
 export { adoptRuns, startRuns } from "./start.ts"
@@ -33,6 +35,10 @@ export {
   isOver,
   type LastRun,
   type NodeTable,
+  type RecordKept,
+  type RecordKey,
+  type RecordRange,
+  type RecordTable,
   type RunReads,
   type ScheduleDue,
   type ScheduleReads,

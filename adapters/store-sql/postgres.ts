@@ -8,6 +8,8 @@ import { layerDriver, type Store } from "../../core/ports/Store.ts"
 import { type Examination, fail } from "../../core/ports/Examination.ts"
 import type { StoreCapabilities, StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { makeOperations } from "./operations.ts"
+import { makeRecords } from "./records.ts"
+import { runAsync } from "./Sql.ts"
 import { connect, type ConnectOptions } from "./postgres/connect.ts"
 import type { Connection } from "./postgres/Connection.ts"
 import { makeCredentials } from "./postgres/credentials.ts"
@@ -18,6 +20,7 @@ import { makeHot } from "./postgres/hot.ts"
 import { makeListing } from "./postgres/listing.ts"
 import { migrate, missingMigrations } from "./postgres/migrate.ts"
 import { makeNodes } from "./postgres/nodes.ts"
+import { compileRecords, recordTable } from "./postgres/records.ts"
 import { makeSchedules } from "./postgres/schedules.ts"
 import { checkSchema } from "./postgres/schemaName.ts"
 import { openSession } from "./postgres/Session.ts"
@@ -111,6 +114,7 @@ export const driverOver = (
   promise: Pick<StoreCapabilities, "durable" | "cautions"> = { durable: true },
 ): StoreDriver => {
   const session = openSession(connection, schema, now)
+  const records = compileRecords(session.tables)
   return {
     capabilities: { name: "postgres", shared: true, ...promise },
     now: session.now,
@@ -121,6 +125,16 @@ export const driverOver = (
     ...makeSchedules(connection, session.tables, session.given),
     ...makeNodes(connection, schema, session.tables, session.given),
     ...makeCredentials(connection, session.tables, session.given),
+    ...makeRecords(
+      (logic) =>
+        session.transaction((work, queryable) =>
+          runAsync(logic({ records: recordTable(records, queryable), now: () => work.now() })),
+        ),
+      async (logic) => {
+        const read = await session.now()
+        return runAsync(logic({ records: recordTable(records, connection), now: () => read }))
+      },
+    ),
   }
 }
 

@@ -18,10 +18,13 @@ import { makeLedger } from "./sqlite/ledger.ts"
 import { makeListing } from "./sqlite/listing.ts"
 import { migrations } from "./sqlite/migrations.ts"
 import { makeNodes } from "./sqlite/nodes.ts"
+import { makeRecordTable } from "./sqlite/records.ts"
 import { openSession } from "./sqlite/Session.ts"
 import { unusable } from "./sqlite/unusable.ts"
 import { makeDue } from "./sqlite/due.ts"
 import { makeOperations } from "./operations.ts"
+import { makeRecords } from "./records.ts"
+import { runSync } from "./Sql.ts"
 
 export { enqueueIn, type EnqueueInOptions, type OwnConnection } from "./sqlite/enqueueIn.ts"
 
@@ -74,6 +77,7 @@ export const driverOver = (
   release: () => void = () => {},
 ): StoreDriver => {
   const session = openSession(database, options.now)
+  const records = makeRecordTable(database)
   return {
     capabilities: {
       name: "sqlite",
@@ -94,6 +98,11 @@ export const driverOver = (
     ...makeLedger(session),
     ...makeNodes(session),
     ...makeCredentials(session),
+    ...makeRecords(
+      (logic, kept) =>
+        session.transaction((work) => runSync(logic({ records, now: () => work.now() })), kept),
+      (logic) => runSync(logic({ records, now: session.now })),
+    ),
   }
 }
 

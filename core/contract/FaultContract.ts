@@ -7,6 +7,7 @@ import { flowFaultCases } from "./FaultContract/flows.ts"
 import { lateCases } from "./FaultContract/late.ts"
 import { lifeCases } from "./FaultContract/life.ts"
 import { nodeFaultCases } from "./FaultContract/nodes.ts"
+import { recordFaultCases } from "./FaultContract/records.ts"
 import { runFaultCases } from "./FaultContract/runs.ts"
 import { scheduleFaultCases } from "./FaultContract/schedules.ts"
 import { settleFaultCases } from "./FaultContract/settlements.ts"
@@ -19,6 +20,7 @@ export const faultContract: ReadonlyArray<Case> = [
   ...scheduleFaultCases,
   ...nodeFaultCases,
   ...credentialFaultCases,
+  ...recordFaultCases,
   ...batchFaultCases,
   ...lateCases,
   ...lifeCases,

@@ -8,6 +8,7 @@ import { claimLeaseCases } from "./RunStoreContract/claimLease.ts"
 import { deadLetterCases } from "./RunStoreContract/deadLetters.ts"
 import { dependentCases } from "./RunStoreContract/dependents.ts"
 import { enqueueCases } from "./RunStoreContract/enqueue.ts"
+import { filterCases } from "./RunStoreContract/filters.ts"
 import { listingCases } from "./RunStoreContract/listing.ts"
 import { promoteCases } from "./RunStoreContract/promote.ts"
 import { pruneCases } from "./RunStoreContract/prune.ts"
@@ -35,6 +36,7 @@ export const runStoreContract: ReadonlyArray<Case> = [
   ...cancelCases,
   ...deadLetterCases,
   ...listingCases,
+  ...filterCases,
   ...pruneCases,
   ...transitionCases,
 ]

@@ -10,6 +10,7 @@ import { credentialStoreContract } from "./CredentialStoreContract.ts"
 import { faultContract } from "./FaultContract.ts"
 import { flowStoreContract } from "./FlowStoreContract.ts"
 import { nodeStoreContract } from "./NodeStoreContract.ts"
+import { recordStoreContract } from "./RecordStoreContract.ts"
 import { runStoreContract } from "./RunStoreContract.ts"
 import { scheduleStoreContract } from "./ScheduleStoreContract.ts"
 import { togetherContract } from "./TogetherContract.ts"
@@ -22,6 +23,7 @@ export const storeContract: ReadonlyArray<Case> = [
   ...scheduleStoreContract,
   ...nodeStoreContract,
   ...credentialStoreContract,
+  ...recordStoreContract,
   ...valueContract,
   ...togetherContract,
   ...faultContract,

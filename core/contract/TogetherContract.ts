@@ -20,6 +20,7 @@ import {
   success,
 } from "./Fixtures.ts"
 import { beginFlow, claimStep, expectTrueCounts, flowOf, step } from "./FlowStoreContract/fixtures.ts"
+import { deleteRecords, newRecord, putRecords, recordPage } from "./RecordStoreContract.ts"
 import { fireAt, newSchedule, put, rowOf } from "./ScheduleStoreContract/fixtures.ts"
 
 /** Makes all calls at once; answers what each was answered, in their order. */
@@ -200,6 +201,53 @@ export const togetherContract: ReadonlyArray<Case> = [
       ])
       yield* expectSame("created", answers.filter((answer) => answer === "created").length, 2)
       yield* expectSame("rows", (yield* credentials.credentials()).length, 2)
+    }),
+  },
+  {
+    name: "putRecords > several at once that expect one version: one of them puts it, and the others are told",
+    run: Effect.gen(function* () {
+      yield* putRecords(newRecord("there"))
+      const same = (expected: number, id: string) =>
+        times(6, (n) => putRecords(newRecord(id, { expected, body: String(n) })))
+      for (const [expected, id] of [
+        [0, "new"],
+        [1, "there"],
+        [2, "there"],
+      ] as const) {
+        const answers = (yield* together(same(expected, id))).flat()
+        const won = answers.flatMap((version, n) => (version > 0 ? [n] : []))
+        yield* expectSame(`${id}, version ${expected}`, won.length, 1)
+        const [row] = yield* recordPage({ prefix: id })
+        yield* expectSame("what is there", [row?.version, row?.body], [expected + 1, String(won[0])])
+      }
+      const versions = yield* together(times(6, () => putRecords(newRecord("any"))))
+      yield* expectSame(
+        "whatever is there",
+        versions.flat().sort((a, b) => a - b),
+        [1, 2, 3, 4, 5, 6],
+      )
+    }),
+  },
+  {
+    name: "putRecords, deleteRecords > batches in any order at once: each is whole, and none is lost",
+    run: Effect.gen(function* () {
+      const ids = times(5, (n) => `r${n}`)
+      const batch = (names: ReadonlyArray<string>) => putRecords(...names.map((id) => newRecord(id)))
+      yield* together([batch(ids), batch(ids.toReversed()), batch(ids), batch(ids.toReversed())])
+      const rows = yield* recordPage()
+      yield* expectSame(
+        "versions",
+        rows.map(({ version }) => version),
+        [4, 4, 4, 4, 4],
+      )
+      const removals = [deleteRecords(...ids), deleteRecords(...ids.toReversed()), deleteRecords("r2", "r0")]
+      const gone = yield* together(removals)
+      yield* expectSame(
+        "each once",
+        gone.reduce((sum, count) => sum + count, 0),
+        5,
+      )
+      yield* expectSame("none", yield* recordPage(), [])
     }),
   },
   {

@@ -43,6 +43,24 @@ export interface RecordFilter {
   readonly limit: number
 }
 
+/**
+ * The ids of a page as one range, whose ends a store finds by its key: at least `from`, and below `below`. It is made of
+ * the ids that there may be, of " " to "~".
+ */
+export const recordRange = ({
+  prefix = "",
+  after,
+  before,
+}: Pick<RecordFilter, "prefix" | "after" | "before">): { readonly from: string; readonly below: string } => {
+  // Next above an id is what goes on where it ends, with " " or more.
+  const first = after === undefined ? "" : `${after}\x1f`
+  const end = `${prefix}\x7f`
+  return {
+    from: first > prefix ? first : prefix,
+    below: before !== undefined && before < end ? before : end,
+  }
+}
+
 /** Records. */
 export interface RecordStoreDriver {
   /**

@@ -8,10 +8,14 @@ import type * as Scope from "effect/Scope"
 import type { StoreError } from "../domain/Errors.ts"
 import type { Events } from "../observe/Event.ts"
 import { supervise } from "../observe/Supervisor.ts"
-import { NodeStore, RunStore, StoreInfo } from "../ports/Store.ts"
+import { NodeStore, RecordStore, RunStore, StoreInfo } from "../ports/Store.ts"
 
 const batchMax = 500
 const pruneEveryMillis = 60_000
+// Of records at a time: small rows, of which a busy API makes many.
+const recordBatchMax = 1_000
+// And how often in one round: 1,600 a second may come, and a round has an end all the same.
+const recordRoundsMax = 100
 // The time to the next look while a lease has ended and its node is still there: another node has its runs in hand.
 const againMillis = 250
 
@@ -30,14 +34,16 @@ export const makeReclaimer = (options: {
   /** Something became ready, more than this node may have slots for. */
   readonly wake: () => void
   readonly onTrouble: (doing: string, error: StoreError) => void
-}): Effect.Effect<void, never, Scope.Scope | RunStore | NodeStore | StoreInfo> =>
+}): Effect.Effect<void, never, Scope.Scope | RunStore | NodeStore | RecordStore | StoreInfo> =>
   Effect.gen(function* () {
     const store = yield* RunStore
     const nodes = yield* NodeStore
+    const records = yield* RecordStore
     const info = yield* StoreInfo
     const clock = yield* Clock.Clock
     const monotonic = () => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
     let pruneAt = monotonic()
+    let pruneRecordsAt = monotonic()
     const reclaimFrom = monotonic() + options.holdMillis
     // On the monotonic clock: before it no lease ends that was there at the last look at leases.
     let endAt = monotonic()
@@ -77,9 +83,22 @@ export const makeReclaimer = (options: {
         yield* Effect.yieldNow
       }
     })
+    const pruneRecords = Effect.gen(function* () {
+      if (monotonic() < pruneRecordsAt) return
+      pruneRecordsAt = monotonic() + pruneEveryMillis
+      for (let round = 0; round < recordRoundsMax; round++) {
+        if ((yield* records.pruneRecords(recordBatchMax)) < recordBatchMax) return
+        yield* Effect.yieldNow
+      }
+    })
     // The look goes first: what has ended by then is taken back right after it, and not only with the next pass.
     const work = Effect.all([lookAtLeases, reclaim, prune], { discard: true })
-    const pass = Effect.catch(work, (error) => Effect.sync(() => options.onTrouble("reclaim runs", error)))
+    const pass = Effect.andThen(
+      Effect.catch(work, (error) => Effect.sync(() => options.onTrouble("reclaim runs", error))),
+      Effect.catch(pruneRecords, (error) =>
+        Effect.sync(() => options.onTrouble("remove expired records", error)),
+      ),
+    )
     /** Whole milliseconds, and one more: a lease has ended when its last one is over. */
     const pause = Effect.suspend(() => {
       const { everyMillis } = options

@@ -8,56 +8,109 @@ import {
   decodeAttempt,
   decodeDeadLetter,
   decodeRun,
+  depthOf,
+  depthsByQueue,
   isFinal,
+  jobsAskedFor,
   pageMax,
+  type QueueDepth,
   refusal,
+  type Row,
   type Run,
   type RunCount,
   type RunFilter,
   type RunState,
+  type RunStoreDriver,
   runStates,
   windowMax,
 } from "uhrwerk/sql"
-import type { Connection, Value } from "./Connection.ts"
+import type { Connection, Values } from "./Connection.ts"
 import { joinRuns, readRuns, runColumns } from "./runRows.ts"
+import { pieces } from "./Statement.ts"
 
 // Every id sorts below this one.
 const last = "\u{10ffff}"
 
+type Asked = RunFilter & { readonly before: string; readonly after: string }
+
 /**
- * A page of ids, newest first. The table that has the state leads, by its index; where all states are asked for, or one
- * that nearly all runs have, and within a chain, the runs themselves lead.
+ * A page of ids, newest first, of these jobs or of all. The table that has the state leads, by its index; where all states
+ * are asked for, or one that nearly all runs have, and within a chain, the runs themselves lead.
  */
-const pageOf = ({ state, job, chainId, before = last, limit }: RunFilter) => {
-  const ofState =
-    state !== undefined && chainId === undefined && !(state === "succeeded" && job !== undefined)
-  const values: Array<Value> = [before]
-  const conditions: Array<string> = []
-  const where = (condition: string, value: Value | undefined): void => {
-    if (value === undefined) return
-    conditions.push(`and ${condition} = ?`)
-    values.push(value)
-  }
-  let from: string
-  if (ofState && isFinal(state)) {
-    from = "ended as p force index (ended_state) straight_join runs as q on q.id = p.id"
-    where("p.state", state)
-    where("q.job", job)
-  } else if (ofState) {
-    from = "live as p"
-    where("p.state", state)
-    where("p.job", job)
-  } else {
-    from = `runs as p left join live as a on a.id = p.id left join ended as b on b.id = p.id`
-    where("p.job", job)
-    where("p.chain_id", chainId)
-    where("coalesce(a.state, b.state)", state)
-  }
+const idsOf = (
+  { state, queue, chainId, before, after, limit }: Asked,
+  jobs: ReadonlyArray<string> | null,
+): { readonly text: string; readonly values: Values } => {
+  const ofState = state !== undefined && chainId === undefined && !(state === "succeeded" && jobs !== null)
+  const ended = ofState && isFinal(state)
+  const from = ended
+    ? "ended as p force index (ended_state) straight_join runs as q on q.id = p.id"
+    : ofState
+      ? "live as p"
+      : "runs as p left join live as a on a.id = p.id left join ended as b on b.id = p.id"
+  const run = ended ? "q" : "p"
+  const conditions: ReadonlyArray<readonly [text: string, value: Values[number] | undefined]> = [
+    ["p.id < ?", before],
+    ["p.id > ?", after],
+    [`${ofState ? "p.state" : "coalesce(a.state, b.state)"} = ?`, state],
+    [
+      `${run}.job ${jobs?.length === 1 ? "= ?" : "in (?)"}`,
+      jobs?.length === 1 ? jobs[0] : (jobs ?? undefined),
+    ],
+    [`${run}.queue = ?`, queue],
+    ["p.chain_id = ?", chainId],
+  ]
+  const given = conditions.filter(([, value]) => value !== undefined)
   return {
-    text: `select ${runColumns} from (select p.id from ${from} where p.id < ? ${conditions.join(" ")}
-      order by p.id desc limit ?) as page ${joinRuns("page.id")} order by page.id desc`,
-    values: [...values, limit],
+    text: `select p.id from ${from} where ${given.map(([text]) => text).join(" and ")} order by p.id desc limit ?`,
+    values: [...given.map(([, value]) => value as Values[number]), limit],
   }
+}
+
+// How many jobs are asked for in one statement, each along the index of jobs.
+const jobsAtOnce = 50
+
+/**
+ * The first ids of several jobs: whatever its history, of each job only those are read that come before the last one of
+ * what was found so far.
+ */
+const firstOfEach = async (
+  connection: Connection,
+  filter: Asked,
+  jobs: ReadonlyArray<string>,
+): Promise<ReadonlyArray<string>> => {
+  let page: ReadonlyArray<string> = []
+  for (const some of pieces(jobs, jobsAtOnce)) {
+    const last = page.length < filter.limit ? filter.after : (page.at(-1) as string)
+    const parts = some.map((job) => idsOf({ ...filter, after: last }, [job]))
+    const rows = await connection.read(
+      parts.map(({ text }) => `(${text})`).join(" union all "),
+      parts.flatMap(({ values }) => values),
+    )
+    const found = rows.map((row) => row["id"] as string)
+    page = [...page, ...found].sort((a, b) => (a < b ? 1 : -1)).slice(0, filter.limit)
+  }
+  return page
+}
+
+/** The rows of a page. */
+const pageOf = async (connection: Connection, filter: RunFilter): Promise<ReadonlyArray<Row>> => {
+  const { before = last, after = "" } = filter
+  const asked = { ...filter, before, after }
+  const jobs = jobsAskedFor(filter)
+  if (jobs?.length === 0) return []
+  const isHistory = filter.chainId === undefined && (filter.state ?? "succeeded") === "succeeded"
+  if (jobs !== null && jobs.length > 1 && isHistory) {
+    const ids = await firstOfEach(connection, asked, jobs)
+    if (ids.length === 0) return []
+    const rows = new Map((await readRuns(connection, ids)).map((row) => [row["id"], row]))
+    return ids.map((id) => rows.get(id)).filter((row) => row !== undefined)
+  }
+  const { text, values } = idsOf(asked, jobs)
+  return connection.read(
+    `select ${runColumns} from (${text}) as page ${joinRuns("page.id")} order by page.id desc`,
+    values,
+  )
 }
 
 /** The part of a store that answers questions about runs. */
@@ -72,8 +125,7 @@ export const makeListing = (connection: Connection) => ({
     checkLimit(filter.limit, pageMax)
     if (filter.state !== undefined && !runStates.includes(filter.state))
       throw refusal(`state: "${filter.state as string}" is none of ${runStates.join(", ")}`)
-    const { text, values } = pageOf(filter)
-    return (await connection.read(text, values)).map(decodeRun)
+    return (await pageOf(connection, filter)).map(decodeRun)
   },
   counts: async (): Promise<ReadonlyArray<RunCount>> =>
     (
@@ -86,18 +138,29 @@ export const makeListing = (connection: Connection) => ({
       state: row["state"] as RunState,
       count: row["count"] as number,
     })),
+  queueDepths: async (): Promise<ReadonlyArray<QueueDepth>> =>
+    depthsByQueue(
+      (
+        await connection.read(
+          `select queue, cast(sum(state = 'ready') as signed) as ready, cast(sum(state = 'running') as signed) as running,
+              min(if(state = 'ready', due_at, null)) as oldest_due_at
+            from live force index (live_ready) where state in ('ready', 'running') group by queue`,
+        )
+      ).map(depthOf),
+    ),
   attempts: async (runId: string): Promise<ReadonlyArray<Attempt>> =>
     (await connection.read("select * from attempts where run_id = ? order by seq", [runId])).map(
       decodeAttempt,
     ),
-  deadLetters: async (filter: {
-    readonly job?: string
-    readonly before?: string
-    readonly limit: number
-  }): Promise<ReadonlyArray<DeadLetter>> => {
+  deadLetters: async (
+    filter: Parameters<RunStoreDriver["deadLetters"]>[0],
+  ): Promise<ReadonlyArray<DeadLetter>> => {
     checkLimit(filter.limit, pageMax)
-    const { job, before = last, limit } = filter
-    const [which, values] = job === undefined ? ["", []] : ["and job = ?", [job]]
+    const { before = last, limit } = filter
+    const jobs = jobsAskedFor(filter)
+    if (jobs?.length === 0) return []
+    const [which, values] =
+      jobs === null ? ["", []] : jobs.length === 1 ? ["and job = ?", [...jobs]] : ["and job in (?)", [jobs]]
     return (
       await connection.read(
         `select * from dead_letters where replayed_by is null and run_id < ? ${which} order by run_id desc limit ?`,

@@ -241,6 +241,19 @@ export const migrations: ReadonlyArray<ReadonlyArray<string>> = [
   unique key credentials_name (kind, name)
 )`,
   ],
+  [
+    // Small things of whoever stands on the engine.
+    `create table if not exists records (
+  kind varchar(32) not null,
+  id varchar(255) not null,
+  version bigint not null,
+  updated_at bigint not null,
+  expires_at bigint,
+  body longtext not null,
+  primary key (kind, id),
+  key records_expiring (expires_at)
+)`,
+  ],
 ]
 
 /** What stands behind each statement that makes a table. */

@@ -3,7 +3,15 @@
 // not agree on the time. What a commit survives is a matter of the server's settings: see README.md.
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import { layerDriver, makeOperations, type Store, type StoreDriver, StoreUnusable } from "uhrwerk/sql"
+import {
+  layerDriver,
+  makeOperations,
+  makeRecords,
+  runAsync,
+  type Store,
+  type StoreDriver,
+  StoreUnusable,
+} from "uhrwerk/sql"
 import { connect, type ConnectOptions } from "./connect.ts"
 import type { Connection } from "./Connection.ts"
 import { makeCredentials } from "./credentials.ts"
@@ -12,6 +20,7 @@ import { makeHot } from "./hot.ts"
 import { makeListing } from "./listing.ts"
 import { inspect, migrate, migrationText, type Server, versionOf } from "./migrate.ts"
 import { makeNodes } from "./nodes.ts"
+import { recordTable } from "./records.ts"
 import { makeSchedules } from "./schedules.ts"
 import { openSession } from "./Session.ts"
 import { type Target, targetOf } from "./target.ts"
@@ -87,6 +96,16 @@ export const driverOver = (connection: Connection, isDurable: boolean, now?: () 
     ...makeSchedules(connection, session.given),
     ...makeNodes(connection, session.given),
     ...makeCredentials(connection, session.given),
+    ...makeRecords(
+      (logic) =>
+        session.transaction((work, queryable) =>
+          runAsync(logic({ records: recordTable(queryable), now: () => work.now() })),
+        ),
+      async (logic) => {
+        const read = await session.now()
+        return runAsync(logic({ records: recordTable(connection), now: () => read }))
+      },
+    ),
   }
 }
 

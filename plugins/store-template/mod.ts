@@ -6,6 +6,7 @@ import { layerDriver, makeStore, runSync, type Store, type StoreDriver } from "u
 import { Database } from "./Database.ts"
 import { makeFlows } from "./flows.ts"
 import { makeCalendars, makeCredentials, makeNodes } from "./nodes.ts"
+import { makeRecordTable } from "./records.ts"
 import { makeRows } from "./rows.ts"
 import { makeRuns } from "./runs.ts"
 import { makeSchedules } from "./schedules.ts"
@@ -32,6 +33,7 @@ export const templateDriver = ({ now }: { readonly now: () => number }): StoreDr
     calendars: makeCalendars(rows),
     nodes: makeNodes(rows),
     credentials: makeCredentials(rows),
+    records: makeRecordTable(rows),
   }
   return makeStore({
     capabilities,

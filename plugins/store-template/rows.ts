@@ -10,6 +10,7 @@ import type {
   NodeRow,
   NodeWorkers,
   Occurrence,
+  RecordRow,
   RunRow,
   ScheduleStored,
   StepRow,
@@ -82,6 +83,7 @@ export const makeRows = (database: Database) => ({
   // Apart from the nodes: a lease is renewed often, and what a node says of its workers may be long.
   nodeWorkers: database.table<NodeWorkers>("nodeWorkers", ({ node }) => node),
   credentials: database.table<CredentialRow>("credentials", ({ id }) => id),
+  records: database.table<RecordRow>("records", ({ kind, id }) => pair(kind, id)),
 })
 
 /** The tables of an open store. */

@@ -1,9 +1,20 @@
 // Runs and what hangs on them: dependents, attempts, counts and dead letters.
-import { isFinal, type Run, type RunReads, type RunRow, type RunTable, type Wanted } from "uhrwerk/sql"
+import {
+  isFinal,
+  jobsAskedFor,
+  type QueueDepth,
+  type Run,
+  type RunReads,
+  type RunRow,
+  type RunTable,
+  type Wanted,
+} from "uhrwerk/sql"
 import type { Database } from "./Database.ts"
 import { pair, type Rows } from "./rows.ts"
 
 const waitsForItsTime = ({ run }: RunRow): boolean => run.state === "scheduled" || run.state === "retrying"
+
+const nothing = { ready: 0, oldestDueAt: null, running: 0 }
 
 const byDueTime = (a: Run, b: Run): number => a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1)
 const byPriority = (a: Run, b: Run): number => b.priority - a.priority || byDueTime(a, b)
@@ -109,13 +120,36 @@ export const makeRuns = (database: Database, rows: Rows): RunTable & RunReads =>
     )
     return [...new Set(due.map(({ run }) => run.dueAt))].sort((a, b) => a - b).slice(0, limit)
   },
-  list: ({ state = null, job = null, chainId = null, before, limit }) =>
-    rows.runs
-      .where(({ run }) => run.id < before && (state === null || run.state === state))
+  list: ({ state, queue, chainId, before, after, limit, ...filter }) => {
+    const jobs = jobsAskedFor(filter)
+    const isOf = (wanted: unknown, is: unknown): boolean => wanted === undefined || wanted === is
+    return rows.runs
+      .where(({ run }) => run.id < before && run.id > after && isOf(state, run.state))
       .map(({ run }) => run)
-      .filter((run) => (job === null || run.job === job) && (chainId === null || run.chainId === chainId))
+      .filter((run) => jobs?.includes(run.job) ?? true)
+      .filter((run) => isOf(queue, run.queue) && isOf(chainId, run.chainId))
       .sort((a, b) => byId(b, a))
-      .slice(0, limit),
+      .slice(0, limit)
+  },
+  // Of ready runs along the index of a claim, of running ones along that of nodes; never of all that there are.
+  depths: () => {
+    const depths = new Map<string, QueueDepth>()
+    for (const { run } of rows.runs.where(({ run }) => run.state === "ready" || run.state === "running")) {
+      const { ready, oldestDueAt, running } = depths.get(run.queue) ?? nothing
+      depths.set(
+        run.queue,
+        run.state === "running"
+          ? { queue: run.queue, ready, oldestDueAt, running: running + 1 }
+          : {
+              queue: run.queue,
+              ready: ready + 1,
+              oldestDueAt: Math.min(oldestDueAt ?? run.dueAt, run.dueAt),
+              running,
+            },
+      )
+    }
+    return [...depths.values()]
+  },
   counts: () =>
     rows.counts.where(({ by }) => by !== 0).map(({ job, state, by }) => ({ job, state, count: by })),
   attempts: (runId) =>
@@ -123,10 +157,10 @@ export const makeRuns = (database: Database, rows: Rows): RunTable & RunReads =>
       .where((attempt) => attempt.runId === runId)
       .sort((a, b) => a.seq - b.seq)
       .map(({ seq: _seq, ...attempt }) => attempt),
-  letters: ({ job, before, limit }) =>
+  letters: ({ jobs, before, limit }) =>
     rows.letters
       .where(({ replayedBy, runId }) => replayedBy === null && runId < before)
-      .filter((letter) => job === null || letter.job === job)
+      .filter(({ job }) => jobs?.includes(job) ?? true)
       .sort((a, b) => (a.runId < b.runId ? 1 : -1))
       .slice(0, limit),
 })

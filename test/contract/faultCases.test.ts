@@ -24,6 +24,7 @@ const changes = {
   get: false,
   list: false,
   counts: false,
+  queueDepths: false,
   attempts: false,
   deadLetters: false,
   replay: true,
@@ -54,6 +55,10 @@ const changes = {
   putCredential: true,
   credentials: false,
   deleteCredentials: true,
+  putRecords: true,
+  records: false,
+  deleteRecords: true,
+  pruneRecords: true,
   now: false,
 } as const satisfies Record<StoreOperation, boolean>
 

@@ -43,6 +43,8 @@ const reads: ReadonlySet<string> = new Set<StoreOperation>([
   "nodes",
   "workers",
   "credentials",
+  "queueDepths",
+  "records",
   "now",
 ])
 

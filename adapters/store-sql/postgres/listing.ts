@@ -1,7 +1,7 @@
 // Reading runs: by id, in pages by key, their counts, attempts and letters. Nothing here scans the history.
 import type { DeadLetter } from "../../../core/domain/DeadLetter.ts"
 import { type Attempt, isFinal, type Run, type RunState, runStates } from "../../../core/domain/Run.ts"
-import type { RunCount, RunFilter } from "../../../core/ports/StoreDriver.ts"
+import type { QueueDepth, RunCount, RunFilter, RunStoreDriver } from "../../../core/ports/StoreDriver.ts"
 import {
   checkBatch,
   checkLimit,
@@ -10,6 +10,7 @@ import {
   windowMax,
   batchMax,
 } from "../../../core/ports/StoreLimits.ts"
+import { depthOf, depthsByQueue, jobsAskedFor } from "../listing.ts"
 import { decodeAttempt, decodeDeadLetter, decodeRun } from "../rows.ts"
 import type { Connection } from "./Connection.ts"
 import { runOf, runsOf } from "./runRows.ts"
@@ -43,31 +44,71 @@ export const makeListing = (connection: Connection, tables: Tables) => {
   const letterPage = (which: SQL) =>
     prepare(sql`select * from ${deadLetters} where replayed_by is null and run_id < ${at("before", "text")} ${which}
       order by run_id desc limit ${at("limit", "integer")}`)
-  const letters = { all: letterPage(sql``), ofJob: letterPage(sql`and job = ${at("job", "text")}`) }
+  const letters = {
+    all: letterPage(sql``),
+    ofJob: letterPage(sql`and job = ${at("job", "text")}`),
+    ofJobs: letterPage(sql`and job = any(${at("jobs", "text[]")})`),
+  }
+  // Along the partial indexes of what is ready and of what runs.
+  const depths = prepare(sql`select queue, sum(ready)::bigint as ready, min(due_at) as oldest_due_at,
+    sum(running)::bigint as running from (
+      select queue, count(*) as ready, min(due_at) as due_at, 0 as running from ${live} where state = 'ready' group by queue
+      union all select queue, 0, null, count(*) from ${live} where state = 'running' group by queue
+    ) as parts group by queue`)
 
-  // One statement for each state and set of other conditions, compiled when it is first asked for: 44 at most.
+  // One statement for each state and set of other conditions, compiled when it is first asked for: 132 at most.
   const pages = new Map<string, Statement>()
-  const page = ({ state, job, chainId }: RunFilter): Statement => {
-    const name = `${state} ${job === undefined} ${chainId === undefined}`
+  const page = (
+    { state, queue, chainId }: RunFilter,
+    jobs: "all of them" | "one of them" | "some of them",
+  ): Statement => {
+    const name = `${state} ${queue === undefined} ${chainId === undefined} ${jobs}`
     const known = pages.get(name)
     if (known !== undefined) return known
     // The table that has the state leads, by its partial index. Where all states are asked for, or one that nearly all
     // runs have, and within a chain, the runs themselves lead.
     const ofState =
-      state !== undefined && chainId === undefined && !(state === "succeeded" && job !== undefined)
-    const lead = ofState ? (isFinal(state) ? ended : live) : runs
+      state !== undefined && chainId === undefined && !(state === "succeeded" && jobs !== "all of them")
     const asked = sql.raw(ofState ? "run" : "lead")
-    const conditions = [
-      sql`lead.id < ${at("before", "text")}`,
-      ...(job === undefined ? [] : [sql`${asked}.job = ${at("job", "text")}`]),
-      ...(chainId === undefined ? [] : [sql`${asked}.chain_id = ${at("chainId", "text")}`]),
-      ...(state === undefined ? [] : [sql.raw(`${ofState ? "lead" : "run"}.state = '${state}'`)]),
-    ]
-    const query = sql`select run.* from ${lead} as lead ${runOf(tables, sql`lead.id`)}
-      where ${sql.join(conditions, sql` and `)} order by lead.id desc limit ${at("limit", "integer")}`
-    const statement = prepare(query)
+    const within = sql`lead.id < ${at("before", "text")} and lead.id > ${at("after", "text")}`
+    const ofQueue = queue === undefined ? [] : [sql`${asked}.queue = ${at("queue", "text")}`]
+    const statement = prepare(
+      !ofState && chainId === undefined && jobs === "some of them"
+        ? ofEach(state, [within, ...ofQueue])
+        : sql`select run.* from ${ofState ? (isFinal(state) ? ended : live) : runs} as lead
+            ${runOf(tables, sql`lead.id`)} where ${sql.join(
+              [
+                within,
+                ...ofQueue,
+                ...(jobs === "one of them" ? [sql`${asked}.job = ${at("job", "text")}`] : []),
+                ...(jobs === "some of them" ? [sql`${asked}.job = any(${at("jobs", "text[]")})`] : []),
+                ...(chainId === undefined ? [] : [sql`${asked}.chain_id = ${at("chainId", "text")}`]),
+                ...(state === undefined ? [] : [sql.raw(`${ofState ? "lead" : "run"}.state = '${state}'`)]),
+              ],
+              sql` and `,
+            )} order by lead.id desc limit ${at("limit", "integer")}`,
+    )
     pages.set(name, statement)
     return statement
+  }
+  // Along the index of jobs, whatever their history: the newest run of each, of which those with the newest may be on the
+  // page, and of each of these as many as a page has.
+  const ofEach = (state: RunState | undefined, conditions: ReadonlyArray<SQL>): SQL => {
+    const limit = at("limit", "integer")
+    const isSo =
+      state === undefined
+        ? sql``
+        : sql`and exists (select 1 from ${ended} as e where e.id = lead.id and e.state = ${sql.raw(`'${state}'`)})`
+    const first = (
+      job: SQL,
+      count: SQL,
+    ): SQL => sql`(select lead.id from ${runs} as lead where lead.job = ${job}
+      and ${sql.join([...conditions], sql` and `)} ${isSo} order by lead.id desc limit ${count})`
+    return sql`select run.* from (select lead.id from (
+          select wanted.job from unnest(${at("jobs", "text[]")}) as wanted(job)
+          cross join lateral ${first(sql`wanted.job`, sql`1`)} as newest order by newest.id desc limit ${limit}) as newest
+        cross join lateral ${first(sql`newest.job`, limit)} as lead order by lead.id desc limit ${limit}) as lead
+      ${runOf(tables, sql`lead.id`)} order by lead.id desc`
   }
 
   return {
@@ -84,8 +125,20 @@ export const makeListing = (connection: Connection, tables: Tables) => {
       if (filter.state !== undefined && !runStates.includes(filter.state)) {
         throw refusal(`state: "${filter.state as string}" is none of ${runStates.join(", ")}`)
       }
-      const { job = null, chainId = null, before = last, limit } = filter
-      return (await page(filter)(connection, { job, chainId, before, limit })).map(decodeRun)
+      const { queue = null, chainId = null, before = last, after = "", limit } = filter
+      const jobs = jobsAskedFor(filter)
+      if (jobs?.length === 0) return []
+      const which = jobs === null ? "all of them" : jobs.length === 1 ? "one of them" : "some of them"
+      const values = {
+        queue,
+        chainId,
+        before,
+        after,
+        limit,
+        job: jobs?.[0] ?? null,
+        jobs: literal(jobs ?? []),
+      }
+      return (await page(filter, which)(connection, values)).map(decodeRun)
     },
     counts: async (): Promise<ReadonlyArray<RunCount>> =>
       (await counts(connection)).map((row) => ({
@@ -93,17 +146,19 @@ export const makeListing = (connection: Connection, tables: Tables) => {
         state: row["state"] as RunState,
         count: row["count"] as number,
       })),
+    queueDepths: async (): Promise<ReadonlyArray<QueueDepth>> =>
+      depthsByQueue((await depths(connection)).map(depthOf)),
     attempts: async (runId: string): Promise<ReadonlyArray<Attempt>> =>
       (await attemptsOf(connection, { runId })).map(decodeAttempt),
-    deadLetters: async (filter: {
-      readonly job?: string
-      readonly before?: string
-      readonly limit: number
-    }): Promise<ReadonlyArray<DeadLetter>> => {
+    deadLetters: async (
+      filter: Parameters<RunStoreDriver["deadLetters"]>[0],
+    ): Promise<ReadonlyArray<DeadLetter>> => {
       checkLimit(filter.limit, pageMax)
-      const { job = null, before = last, limit } = filter
-      const page = job === null ? letters.all : letters.ofJob
-      return (await page(connection, { job, before, limit })).map(decodeDeadLetter)
+      const jobs = jobsAskedFor(filter)
+      const page = jobs === null ? letters.all : jobs.length === 1 ? letters.ofJob : letters.ofJobs
+      const { before = last, limit } = filter
+      const values = { job: jobs?.[0] ?? null, jobs: literal(jobs ?? []), before, limit }
+      return (await page(connection, values)).map(decodeDeadLetter)
     },
     carried: async (node: string, limit: number, after = ""): Promise<ReadonlyArray<Run>> => {
       checkLimit(limit, batchMax)

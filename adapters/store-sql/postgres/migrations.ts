@@ -235,4 +235,17 @@ create table {schema}.credentials (
 );
 create unique index credentials_name on {schema}.credentials (kind, name);
 `,
+  // Records.
+  `
+create table {schema}.records (
+  kind text collate "C" not null,
+  id text collate "C" not null,
+  version bigint not null,
+  updated_at bigint not null,
+  expires_at bigint,
+  body text not null,
+  primary key (kind, id)
+) with (fillfactor = 80);
+create index records_expiring on {schema}.records (expires_at) where expires_at is not null;
+`,
 ]

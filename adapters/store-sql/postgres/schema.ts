@@ -1,7 +1,7 @@
 // The tables in PostgreSQL, as Drizzle knows them, in a schema of any name: every statement of this folder names them
 // by way of this file. The SQL that makes them is in migrations.ts; a test compares the two. Times are epoch
 // milliseconds; what is a boolean elsewhere is 0 or 1, as in SQLite, so that one file decodes the rows of both.
-import { bigint, integer, pgSchema, smallint, text } from "drizzle-orm/pg-core"
+import { bigint, integer, pgSchema, primaryKey, smallint, text } from "drizzle-orm/pg-core"
 
 /** The tables of one schema. */
 export type Tables = ReturnType<typeof tablesOf>
@@ -227,5 +227,18 @@ export const tablesOf = (name: string) => {
       expiresAt: int8("expires_at"),
       createdAt: int8("created_at").notNull(),
     }),
+    /** Small things of whoever stands on the engine. */
+    records: schema.table(
+      "records",
+      {
+        kind: text("kind").notNull(),
+        id: text("id").notNull(),
+        version: int8("version").notNull(),
+        updatedAt: int8("updated_at").notNull(),
+        expiresAt: int8("expires_at"),
+        body: text("body").notNull(),
+      },
+      (table) => [primaryKey({ columns: [table.kind, table.id] })],
+    ),
   }
 }

@@ -2,12 +2,14 @@
 import { and, asc, desc, eq, isNull, lt, ne, type SQL, sql } from "drizzle-orm"
 import type { DeadLetter } from "../../../core/domain/DeadLetter.ts"
 import { type Attempt, type Run, type RunState, runStates } from "../../../core/domain/Run.ts"
-import type { RunCount, RunFilter, RunStoreDriver } from "../../../core/ports/StoreDriver.ts"
+import type { QueueDepth, RunCount, RunFilter, RunStoreDriver } from "../../../core/ports/StoreDriver.ts"
 import { checkBatch, checkLimit, pageMax, refusal } from "../../../core/ports/StoreLimits.ts"
+import { depthOf, depthsByQueue, jobsAskedFor } from "../listing.ts"
 import { decodeAttempt, decodeDeadLetter, decodeRun } from "../rows.ts"
 import type { Session } from "./Session.ts"
+import { makeRunPages } from "./runPages.ts"
 import { attempts, deadLetters, runCounts } from "./schema.ts"
-import { at, build, prepare, type Statement } from "./Statement.ts"
+import { at, build, prepare } from "./Statement.ts"
 
 type LetterFilter = Parameters<RunStoreDriver["deadLetters"]>[0]
 
@@ -38,34 +40,21 @@ export const makeListing = ({ database, tables }: Session) => {
   const older = lt(deadLetters.runId, at("before"))
   const letterPages = {
     all: letterPage(and(open, older)),
-    ofJob: letterPage(and(open, older, eq(deadLetters.job, at("job")))),
+    ofJobs: letterPage(and(open, older, sql`job in (select value from json_each(${at("jobs")}))`)),
   }
   const counts = prepare(database, build.select().from(runCounts).where(ne(runCounts.count, 0)))
 
-  // One statement for each state and set of other conditions, compiled when it is first asked for: 44 at most.
-  const pages = new Map<string, Statement>()
-  const page = ({ state, job, chainId }: RunFilter): Statement => {
-    const name = `${state} ${job === undefined} ${chainId === undefined}`
-    let statement = pages.get(name)
-    if (statement === undefined) {
-      // The state is written out and its index named: a partial index serves no parameter, and without statistics
-      // SQLite would rather read the history backwards. Succeeded runs are the history; they have none.
-      const index = state === undefined || state === "succeeded" ? sql`` : sql.raw(`indexed by runs_${state}`)
-      const conditions = [
-        sql`id < ${at("before")}`,
-        ...(state === undefined ? [] : [sql.raw(`state = '${state}'`)]),
-        ...(job === undefined ? [] : [sql`job = ${at("job")}`]),
-        ...(chainId === undefined ? [] : [sql`chain_id = ${at("chainId")}`]),
-      ]
-      statement = prepare(
-        database,
-        sql`select * from runs ${index} where ${sql.join(conditions, sql` and `)}
-          order by id desc limit ${at("limit")}`,
-      )
-      pages.set(name, statement)
-    }
-    return statement
-  }
+  // Both indexes have the state; that of ready runs has the queue as well, and no row of a run is read for them.
+  const depths = prepare(
+    database,
+    sql`select queue, sum(ready) as ready, min(due_at) as oldest_due_at, sum(running) as running from (
+      select queue, count(*) as ready, min(due_at) as due_at, 0 as running from runs indexed by runs_ready
+        where state = 'ready' group by queue
+      union all select queue, 0, null, count(*) from runs indexed by runs_running
+        where state = 'running' group by queue) group by queue`,
+  )
+
+  const pageOf = makeRunPages(database)
 
   return {
     get: (ids: ReadonlyArray<string>): ReadonlyArray<Run> => {
@@ -77,9 +66,9 @@ export const makeListing = ({ database, tables }: Session) => {
       if (filter.state !== undefined && !runStates.includes(filter.state)) {
         throw refusal(`state: "${filter.state as string}" is none of ${runStates.join(", ")}`)
       }
-      const { job = null, chainId = null, before = aboveAll, limit } = filter
-      return page(filter).all({ job, chainId, before, limit }).map(decodeRun)
+      return pageOf(filter).map(decodeRun)
     },
+    queueDepths: (): ReadonlyArray<QueueDepth> => depthsByQueue(depths.all().map(depthOf)),
     counts: (): ReadonlyArray<RunCount> =>
       counts.all().map((row) => ({
         job: row["job"] as string,
@@ -90,10 +79,11 @@ export const makeListing = ({ database, tables }: Session) => {
     deadLetters: (filter: LetterFilter): ReadonlyArray<DeadLetter> => {
       checkLimit(filter.limit, pageMax)
       const values = { before: filter.before ?? aboveAll, limit: filter.limit }
+      const jobs = jobsAskedFor(filter)
       const rows =
-        filter.job === undefined
+        jobs === null
           ? letterPages.all.all(values)
-          : letterPages.ofJob.all({ ...values, job: filter.job })
+          : letterPages.ofJobs.all({ ...values, jobs: JSON.stringify(jobs) })
       return rows.map(decodeDeadLetter)
     },
   }

@@ -268,4 +268,20 @@ create table credentials (
 ) strict;
 create unique index credentials_name on credentials (kind, name);
 `,
+  // What went wrong by job: these may be many of all runs, and few of one job; runs that succeed never touch it. And
+  // records, not clustered by their key: a body may be long, and a tree of long rows is slow to search.
+  `
+create index runs_otherwise on runs (job, state, id) where state in ('dead', 'cancelled', 'skipped', 'expired');
+create table records (
+  seq integer primary key,
+  kind text not null,
+  id text not null,
+  version integer not null,
+  updated_at integer not null,
+  expires_at integer,
+  body text not null
+) strict;
+create unique index records_id on records (kind, id);
+create index records_expiring on records (expires_at) where expires_at is not null;
+`,
 ]

@@ -200,3 +200,14 @@ export const credentials = sqliteTable("credentials", {
   expiresAt: integer("expires_at"),
   createdAt: integer("created_at").notNull(),
 })
+
+/** Small things of whoever stands on the engine. */
+export const records = sqliteTable("records", {
+  seq: integer("seq").primaryKey(),
+  kind: text("kind").notNull(),
+  id: text("id").notNull(),
+  version: integer("version").notNull(),
+  updatedAt: integer("updated_at").notNull(),
+  expiresAt: integer("expires_at"),
+  body: text("body").notNull(),
+})

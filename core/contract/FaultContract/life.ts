@@ -9,6 +9,7 @@ import type { Fault } from "../Faults.ts"
 import { withFaults } from "../Faults.ts"
 import { enqueue, failing, join, newRun, runId, success, wishOf } from "../Fixtures.ts"
 import { expanding, flowOf, step } from "../FlowStoreContract/fixtures.ts"
+import { deleteRecords, newRecord, pruneRecords, putRecords } from "../RecordStoreContract.ts"
 import { fireAt, newSchedule, put, rowOf } from "../ScheduleStoreContract/fixtures.ts"
 import { inTwin } from "./fixtures.ts"
 import { expectAlike, lookAtEnd } from "./look.ts"
@@ -91,8 +92,19 @@ const schedulesAndNodes = Effect.gen(function* () {
   yield* insist(runs.prune(clock.now(), 100))
 })
 
+// What another put has changed is not put again: 0 is the answer to one that was done before.
+const records = Effect.gen(function* () {
+  const expiresAt = (yield* ContractClock).now()
+  yield* insist(putRecords(newRecord("a", { expected: 0 }), newRecord("b", { expected: 0 })))
+  yield* insist(putRecords(newRecord("a", { expected: 1, body: "1" })))
+  yield* insist(putRecords(newRecord("c", { expiresAt })))
+  yield* insist(deleteRecords("b"))
+  yield* insist(pruneRecords(10))
+})
+
 const life = Effect.gen(function* () {
   yield* insist(join("n1"))
+  yield* records
   yield* runsAndFlows
   yield* schedulesAndNodes
 })

@@ -5,12 +5,14 @@ import {
   CredentialStore,
   FlowStore,
   NodeStore,
+  RecordStore,
   RunStore,
   ScheduleStore,
   type Store,
   StoreInfo,
 } from "../../ports/Store.ts"
 import { type ContractViolation, expectSame } from "../Case.ts"
+import { recordKind } from "../RecordStoreContract.ts"
 
 const yearMillis = 31_536_000_000
 
@@ -31,6 +33,7 @@ export const look: Effect.Effect<Seen, StoreError, Store> = Effect.gen(function*
   return {
     runs: list,
     counts: by(yield* runs.counts(), ({ job, state }) => `${job} ${state}`),
+    depths: yield* runs.queueDepths(),
     attempts: yield* Effect.forEach(ids, (id) => runs.attempts(id)),
     letters: yield* runs.deadLetters({ limit: 200 }),
     due: yield* runs.dueWithin(0, now + yearMillis, 1_000),
@@ -51,6 +54,7 @@ export const look: Effect.Effect<Seen, StoreError, Store> = Effect.gen(function*
     nodes: by(yield* (yield* NodeStore).nodes(), ({ id }) => id),
     workers: yield* (yield* NodeStore).workers(),
     credentials: yield* (yield* CredentialStore).credentials(),
+    records: yield* (yield* RecordStore).records({ kind: recordKind, order: "ascending", limit: 1_000 }),
   }
 })
 

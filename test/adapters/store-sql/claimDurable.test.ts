@@ -9,6 +9,7 @@ import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import { Database as Rows } from "../../../plugins/store-template/Database.ts"
 import { makeFlows } from "../../../plugins/store-template/flows.ts"
 import { makeCalendars, makeCredentials, makeNodes } from "../../../plugins/store-template/nodes.ts"
+import { makeRecordTable } from "../../../plugins/store-template/records.ts"
 import { makeRows } from "../../../plugins/store-template/rows.ts"
 import { makeRuns } from "../../../plugins/store-template/runs.ts"
 import { makeSchedules } from "../../../plugins/store-template/schedules.ts"
@@ -40,6 +41,7 @@ const general = (seen: Seen): StoreDriver => {
     calendars: makeCalendars(rows),
     nodes: makeNodes(rows),
     credentials: makeCredentials(rows),
+    records: makeRecordTable(rows),
   }
   return makeStore({
     capabilities: { name: "general", durable: true, shared: true },

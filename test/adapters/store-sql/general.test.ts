@@ -9,6 +9,7 @@ import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import { Database } from "../../../plugins/store-template/Database.ts"
 import { makeFlows } from "../../../plugins/store-template/flows.ts"
 import { makeCalendars, makeCredentials, makeNodes } from "../../../plugins/store-template/nodes.ts"
+import { makeRecordTable } from "../../../plugins/store-template/records.ts"
 import { makeRows } from "../../../plugins/store-template/rows.ts"
 import { makeRuns } from "../../../plugins/store-template/runs.ts"
 import { makeSchedules } from "../../../plugins/store-template/schedules.ts"
@@ -23,6 +24,7 @@ const tablesOf = (database: Database, now: () => number): StoreTables => {
     calendars: makeCalendars(rows),
     nodes: makeNodes(rows),
     credentials: makeCredentials(rows),
+    records: makeRecordTable(rows),
   }
 }
 
@@ -42,7 +44,7 @@ const closed = (): void => {}
 
 const openLater = (now: () => number): StoreDriver => {
   const database = new Database()
-  const { runs, flows, schedules, calendars, nodes, credentials } = tablesOf(database, now)
+  const { runs, flows, schedules, calendars, nodes, credentials, records } = tablesOf(database, now)
   const tables: StoreTables = {
     now,
     runs: later(runs),
@@ -51,6 +53,7 @@ const openLater = (now: () => number): StoreDriver => {
     calendars: later(calendars),
     nodes: later(nodes),
     credentials: later(credentials),
+    records: later(records),
   }
   let last: Promise<unknown> = Promise.resolve()
   return makeStore({

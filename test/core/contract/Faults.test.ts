@@ -12,6 +12,7 @@ import {
   CredentialStore,
   FlowStore,
   NodeStore,
+  RecordStore,
   RunStore,
   ScheduleStore,
   StoreInfo,
@@ -149,6 +150,7 @@ test("the plan hears of every operation, by its name and with its arguments", as
     Context.get(faulty, ScheduleStore),
     Context.get(faulty, NodeStore),
     Context.get(faulty, CredentialStore),
+    Context.get(faulty, RecordStore),
   ] as ReadonlyArray<object>
   for (const service of services) {
     for (const [operation, call] of Object.entries(service as Service)) {
@@ -159,5 +161,5 @@ test("the plan hears of every operation, by its name and with its arguments", as
   }
   await run(Effect.flip(Context.get(faulty, StoreInfo).now))
   expect(heard).toEqual([...expected, ["now"]])
-  expect(expected).toHaveLength(43)
+  expect(expected).toHaveLength(48)
 })

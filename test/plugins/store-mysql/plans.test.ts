@@ -2,6 +2,7 @@
 // later or is blocked beside it.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { newRun } from "../../../core/contract/Fixtures.ts"
+import { newRecord } from "../../../core/contract/RecordStoreContract.ts"
 import { newSchedule } from "../../../core/contract/ScheduleStoreContract/fixtures.ts"
 import type { Run } from "../../../core/domain/Run.ts"
 import type { StoreDriver } from "../../../core/ports/StoreDriver.ts"
@@ -45,7 +46,13 @@ describe.skipIf(missing !== null)(`beside a long history${missing === null ? "" 
       newSchedule(`later${index}`, { cursor: millis, nextAt: millis + 86_400_000 }),
     )
     await store.putSchedules(schedules)
-    await connection.read("analyze table runs, live, ended, schedules")
+    for (const kind of ["note", "other"])
+      await store.putRecords(
+        Array.from({ length: 1_000 }, (_, n) =>
+          newRecord(String(n), { kind, expiresAt: n % 2 === 0 ? null : millis + 86_400_000 }),
+        ),
+      )
+    await connection.read("analyze table runs, live, ended, schedules, records")
   })
   afterAll(async () => {
     await store.close()
@@ -84,6 +91,17 @@ describe.skipIf(missing !== null)(`beside a long history${missing === null ? "" 
     "a page of a state": () => store.list({ state: "succeeded", limit: 5 }),
     "a page of a job": () => store.list({ job: "report", limit: 5 }),
     "a page of a state and a job": () => store.list({ state: "dead", job: "report", limit: 5 }),
+    "a page of several jobs": () => store.list({ jobs: ["report", "load", "other"], limit: 5 }),
+    "a page of several jobs that succeeded": () =>
+      store.list({ jobs: ["report", "load"], state: "succeeded", limit: 5 }),
+    "a page between two ids": () =>
+      store.list({ after: newRun(many).id, before: newRun(many + 500).id, limit: 5 }),
+    "letters of several jobs": () => store.deadLetters({ jobs: ["report", "load"], limit: 5 }),
+    putRecords: () => store.putRecords([newRecord("5"), newRecord("new", { expected: 0 })]),
+    records: () => store.records({ kind: "note", order: "descending", before: "5", limit: 5 }),
+    "records of a prefix": () => store.records({ kind: "note", order: "ascending", prefix: "99", limit: 5 }),
+    deleteRecords: () => store.deleteRecords("note", ["7", "8"]),
+    pruneRecords: () => store.pruneRecords(100),
     carried: () => store.carried("n1", 100),
     reclaim: () => store.reclaim("n1", 100),
     dueSchedules: () => store.dueSchedules(100),

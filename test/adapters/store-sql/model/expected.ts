@@ -41,6 +41,7 @@ const answers: Readonly<Record<Name, ReadonlyArray<string>>> = {
   get: page,
   list: page,
   counts: ["some", "none"],
+  queueDepths: ["some", "none"],
   attempts: ["some", "none"],
   deadLetters: page,
   replay: ["created", "exists", "unknown", "refused"],
@@ -77,6 +78,10 @@ const answers: Readonly<Record<Name, ReadonlyArray<string>>> = {
   putCredential: ["created", "exists", "refused"],
   credentials: ["some", "none"],
   deleteCredentials: page,
+  putRecords: ["new", "one more", "another version", "refused"],
+  records: page,
+  deleteRecords: page,
+  pruneRecords: page,
 }
 
 const flowStates = ["blocked", "ready", "running", "retrying", "succeeded", "dead", "cancelled"]

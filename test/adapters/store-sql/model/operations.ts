@@ -5,6 +5,9 @@ import type { Run } from "../../../../core/domain/Run.ts"
 import type { DueSchedule, Occurrence } from "../../../../core/domain/Schedule.ts"
 import type { StoreDriver } from "../../../../core/ports/StoreDriver.ts"
 
+/** The kinds of records that sequences put. */
+export const recordKinds = ["note", "audit"] as const
+
 /** Every operation of the port. */
 export type Name = Exclude<keyof StoreDriver, "capabilities" | "now" | "close">
 
@@ -38,8 +41,8 @@ const perform = async (store: StoreDriver, name: Name, args: ReadonlyArray<unkno
   if (name === "join" && store.capabilities.shared)
     return joinAlone(store, args as Parameters<typeof store.join>)
   const limit = args.at(-1) as number
-  // Which of several runs a call takes first is not said of these two: all that there are, call by call.
-  return name === "promote" || name === "prune" ? sumOf(once, limit) : once()
+  // Which of several runs a call takes first is not said of these three: all that there are, call by call.
+  return ["promote", "prune", "pruneRecords"].includes(name) ? sumOf(once, limit) : once()
 }
 
 // "A store that serves one engine at a time ends the leases of all others here": SQLite does, memory need not.
@@ -138,6 +141,7 @@ export const visible = async (store: StoreDriver): Promise<Record<string, unknow
     stepInputs: await store.stepInputs(ids.slice(0, batchMax)),
     letters: await store.deadLetters(page),
     counts: normalised("counts", [], await store.counts()),
+    depths: await store.queueDepths(),
     schedules: normalised("schedules", [], schedules),
     ledger,
     latest: normalised("occurrences", [page], await store.occurrences(page)),
@@ -147,6 +151,9 @@ export const visible = async (store: StoreDriver): Promise<Record<string, unknow
     nodes: normalised("nodes", [], await store.nodes()),
     workers: await store.workers(),
     credentials: await store.credentials(),
+    records: await Promise.all(
+      recordKinds.map(async (kind) => store.records({ kind, order: "ascending", limit: batchMax })),
+    ),
   }
 }
 

@@ -1,5 +1,5 @@
 // Calls that a store must refuse, and of which it must do nothing.
-import type { PutCredential } from "../../../../core/ports/StoreDriver.ts"
+import type { PutCredential, PutRecord } from "../../../../core/ports/StoreDriver.ts"
 import { badExpansions } from "./flows.ts"
 import { jobs, type Made, queues, refusedOne, type World } from "./world.ts"
 
@@ -19,6 +19,18 @@ const badFields: ReadonlyArray<Partial<PutCredential>> = [
   { hash: "A".repeat(64) },
   { scope: "s".repeat(65_537) },
   { expiresAt: 0.5 },
+]
+
+const record = { kind: "note", id: "a", body: "{}", expiresAt: null, expected: null } as const
+
+const badRecords: ReadonlyArray<Partial<PutRecord>> = [
+  { kind: "" },
+  { kind: "Note" },
+  { id: "" },
+  { id: "ö" },
+  { body: "ö".repeat(131_073) },
+  { expiresAt: 0.5 },
+  { expected: -1 },
 ]
 
 /** One such call; `null` when what it would be made of is not there. */
@@ -108,5 +120,16 @@ export const refusal = (world: World): Made | null => {
     () => refusedOne("reportWorkers", "n1", "ö".repeat(524_289)),
     () => refusedOne("putCredential", { ...credential, ...choice.of(badFields) }),
     () => refusedOne("deleteCredentials", many),
+    () => refusedOne("list", { jobs: many, limit: 1 }),
+    () => refusedOne("deadLetters", { jobs: many, limit: 1 }),
+    () => refusedOne("putRecords", [record, { ...record, ...choice.of(badRecords) }]),
+    () =>
+      refusedOne(
+        "putRecords",
+        many.map((id) => ({ ...record, id })),
+      ),
+    () => refusedOne("records", { kind: "note", order: "ascending", limit }),
+    () => refusedOne("deleteRecords", "note", many),
+    () => refusedOne("pruneRecords", limit),
   ])()
 }

@@ -142,12 +142,17 @@ export const list = (world: World): Made => {
   const { choice } = world
   return operation("list", {
     ...(choice.percent(40) ? { state: choice.of(runStates) } : {}),
-    ...(choice.percent(30) ? { job: choice.of(jobs) } : {}),
+    ...(choice.percent(25) ? { job: choice.of(jobs) } : {}),
+    ...(choice.percent(25) ? { jobs: choice.list(0, 3, () => choice.of(jobs)) } : {}),
+    ...(choice.percent(20) ? { queue: choice.of(queues) } : {}),
+    ...(choice.percent(20) ? { after: world.anyId() } : {}),
     ...(choice.percent(15) ? { chainId: choice.percent(50) ? choice.of(["c1", "c2"]) : world.flowId() } : {}),
     ...(choice.percent(40) ? { before: world.anyId() } : {}),
     limit: choice.of([1, 3, 200]),
   })
 }
+
+export const queueDepths = (): Made => operation("queueDepths")
 
 export const counts = (): Made => operation("counts")
 
@@ -157,7 +162,8 @@ export const attempts = (world: World): Made =>
 export const deadLetters = (world: World): Made => {
   const { choice } = world
   return operation("deadLetters", {
-    ...(choice.percent(40) ? { job: choice.of(jobs) } : {}),
+    ...(choice.percent(30) ? { job: choice.of(jobs) } : {}),
+    ...(choice.percent(30) ? { jobs: choice.list(0, 3, () => choice.of(jobs)) } : {}),
     ...(choice.percent(40) ? { before: world.anyId() } : {}),
     limit: choice.of([1, 3, 200]),
   })

@@ -6,6 +6,7 @@ import * as flows from "./flows.ts"
 import type { Operation } from "./operations.ts"
 import { refusal } from "./refusals.ts"
 import { compareVisible, type Difference, type Pair, step, type Watch } from "./replay.ts"
+import * as records from "./records.ts"
 import * as runs from "./runs.ts"
 import * as schedules from "./schedules.ts"
 import { type Made, type Memory, seenOf, World } from "./world.ts"
@@ -17,7 +18,7 @@ const again = ({ choice, memory }: World): Made | null => {
   return made.length === 0 ? null : choice.of(made)
 }
 
-/** How often each is made, of about 170. */
+/** How often each is made, of about 185. */
 const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Made | null]> = [
   [18, runs.enqueue],
   [26, runs.claim],
@@ -30,8 +31,9 @@ const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Ma
   [5, runs.reclaim],
   [4, runs.cancel],
   [1, runs.get],
-  [2, runs.list],
+  [3, runs.list],
   [1, runs.counts],
+  [1, runs.queueDepths],
   [1, runs.attempts],
   [2, runs.deadLetters],
   [3, runs.replay],
@@ -62,8 +64,12 @@ const makers: ReadonlyArray<readonly [weight: number, make: (world: World) => Ma
   [3, access.putCredential],
   [1, access.allCredentials],
   [1, access.deleteCredentials],
+  [4, records.putRecords],
+  [2, records.recordPage],
+  [2, records.deleteRecords],
+  [1, records.pruneRecords],
   [5, refusal],
-  [6, again],
+  [7, again],
 ]
 
 const bag = makers.flatMap(([weight, make]) => Array.from({ length: weight }, () => make))
@@ -78,7 +84,7 @@ export const runSeed = async (
   const memory: Memory = { last: 0, ids: [], gaps: [], held: [], expansions: [], made: [], hasStepped: false }
   const mayStep = choice.percent(25)
   const operations: Array<Operation> = []
-  for (const length = choice.int(20, 60); operations.length < length;) {
+  for (const length = choice.int(20, 66); operations.length < length;) {
     const moveMillis = moveOf(choice, mayStep)
     memory.hasStepped ||= moveMillis < 0
     const seen = await seenOf(pair.memory)

@@ -76,6 +76,10 @@ const happened = ({ name, args }: Operation, value: unknown): ReadonlyArray<stri
         ...(value as ReadonlyArray<unknown>).map(String),
         ...((args.at(-1) as Rows).length >= 12 ? ["many"] : []),
       ]
+    case "putRecords":
+      return (value as ReadonlyArray<number>).map((version) =>
+        version === 0 ? "another version" : version === 1 ? "new" : "one more",
+      )
     case "markStep":
     case "pauseSchedule":
     case "renew":
