@@ -52,8 +52,9 @@ declare const Bun: {
   }): BunServer
 }
 
-// Longer than the gap between the comments of an event stream: Bun cuts an answer that is silent for as long.
-const idleSeconds = 60
+// Bun cuts an answer that is silent for as long: longer than the longest wait for a run (60 s), with room for the answer, and
+// than the gap between the comments of an event stream.
+const idleSeconds = 90
 const bunIdleSecondsMax = 960
 
 // More than twice as long as lines wait; 0 is for ever.

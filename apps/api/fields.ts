@@ -1,12 +1,17 @@
 // The fields that many routes take, with their limits.
 import * as Schema from "effect/Schema"
 
+const lengthOf = (max: number) => Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(max))
+
+// Not every database has the character NUL in a text.
+const withoutNul = Schema.isPattern(/^[^\0]*$/, { expected: "a text without NUL" })
+
 /** A text of 1 to so many characters. */
 export const text = (max: number, about: string) =>
-  Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(max)).annotate({ description: about })
+  lengthOf(max).check(withoutNul).annotate({ description: about })
 
-/** The id of a run. */
-export const runId = text(36, "The id of a run: a UUIDv7 in lower case.")
+/** The id of a run. What is none is not there, and goes to no store. */
+export const runId = lengthOf(36).annotate({ description: "The id of a run: a UUIDv7 in lower case." })
 
 /** The name of a job, flow or schedule; a schedule is called as its job. */
 export const name = text(128, "A name, as the config says it.")

@@ -2,10 +2,10 @@
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
 import type { FlowView } from "../../core/ports/StoreDriver.ts"
-import { newId } from "./flowHands.ts"
 import { countsOf, graphOf, named } from "./flowView.ts"
 import { dateOf, isTable, plain, printRows } from "./format.ts"
 import { type Command, limitOf, none, notFound, only, storeCommand } from "./open.ts"
+import { replay } from "./runHands.ts"
 import { runCommands } from "./runs.ts"
 
 /** The commands by their words. */
@@ -46,13 +46,8 @@ export const deadCommands: Readonly<Record<string, Command>> = {
     "run a dead run's work again, as a new run",
     async (store, args) => {
       const id = only(args, "dead letter's id")
-      const [answer] = await store.replay([id], [newId()])
-      if (answer === undefined || answer.newRunId === null) throw notFound("dead letter", id)
-      console.error(
-        answer.result === "exists"
-          ? `Run ${id} was replayed before, as run ${answer.newRunId}.`
-          : `Run ${id} is replayed as run ${answer.newRunId}; an engine on this store starts it within a second.`,
-      )
+      const answer = await replay(store, id)
+      if (answer === undefined) throw notFound("dead letter", id)
       const flow = answer.result === "created" ? await store.flowOf(id) : null
       if (flow?.expansion.kind === "flow") console.error(plain(replayText(flow), 1000))
       console.log(answer.newRunId)

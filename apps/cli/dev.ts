@@ -1,11 +1,16 @@
 // `uhrwerk dev`: an engine with its worker in this process, over the config's store, printing what happens.
 // The first Ctrl-C drains, a second one stops at once; nothing is lost either way.
 import type { Job } from "../../core/domain/Job.ts"
+import { errorInfo } from "../../core/domain/Payload.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
+import { redactText } from "../../core/observe/redact.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
 import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { runtimeName } from "../sdk/runtime.ts"
+import { startRecordUpkeep } from "../server/recordUpkeep.ts"
+import { makeRunLog } from "../server/RunLog.ts"
+import { openSharedStore } from "../server/SharedStore.ts"
 import { exitCodes, UsageError } from "./errors.ts"
 import { fastForward } from "./fastForward.ts"
 import { paint, plain, spanOf, timeOf } from "./format.ts"
@@ -34,8 +39,7 @@ export interface Working {
 export const work = async (
   args: ReadonlyArray<string>,
   flags: Flags,
-  start: (project: Project, onEvent: (event: EngineEvent) => void) => Promise<Working> = (project, onEvent) =>
-    startProject(project, { onEvent }),
+  start: (project: Project, onEvent: (event: EngineEvent) => void) => Promise<Working> = startEngine,
 ): Promise<number> => {
   if (args.length > 1) throw new UsageError("This command takes one config file")
   if (flags["run-handlers"] === true) throw new UsageError("--run-handlers belongs to --fast-forward")
@@ -76,6 +80,37 @@ export const work = async (
   return isOutdated ? exitCodes.conflict : exitCodes.ok
 }
 
+/** An engine without a port, which keeps what runs say as a server does. */
+const startEngine = async (project: Project, onEvent: (event: EngineEvent) => void): Promise<Working> => {
+  const store = await openSharedStore(project)
+  const trouble = (doing: string, error: unknown): void =>
+    onEvent({ kind: "trouble", doing, error: errorInfo(error).message })
+  const log = makeRunLog({
+    store: store.store,
+    retentionMillis: project.retentionMillis,
+    onTrouble: (error) => trouble("keep the log of runs", error),
+  })
+  try {
+    const engine = await startProject(store.project, {
+      onEvent: (event) => {
+        log.hear(event)
+        onEvent(event)
+      },
+    })
+    const endUpkeep = startRecordUpkeep(store.store, (error) => trouble("remove old records", error))
+    const stop = async (): Promise<void> => {
+      endUpkeep()
+      await engine.stop()
+      await log.stop()
+      await store.close()
+    }
+    return { load: engine.load, stop }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
 /** Where the runs of a job go that is left to workers. */
 const whereOf = (job: Job | undefined): string => {
   const { where = null, broadcast = false } = job?.placement ?? {}
@@ -108,6 +143,9 @@ const printer = ({ flows }: Project): ((event: EngineEvent) => void) => {
   }
 }
 
+// What prints here is often kept in a log of the system.
+const told = (text: string, max = 500): string => plain(redactText(text), max)
+
 // An item says which one of its list it is.
 const nameOf = ({ job, step }: Run): string =>
   step !== null && job.endsWith("[]") ? `${job.slice(0, -1)}${step}]` : job
@@ -126,10 +164,10 @@ const print = (event: Exclude<EngineEvent, { kind: "ended" | "expanded" }>): voi
       )
     }
     case "log":
-      return line("grey", "|", `${nameOf(event.run)}: ${plain(event.line, 500)}`)
+      return line("grey", "|", `${nameOf(event.run)}: ${told(event.line)}`)
     case "progress": {
       const share = event.percent === null ? "" : `${Math.floor(event.percent)} %`
-      const text = [share, plain(event.note ?? "", 500)].filter((each) => each !== "").join(", ")
+      const text = [share, told(event.note ?? "")].filter((each) => each !== "").join(", ")
       return line("grey", "|", `${nameOf(event.run)}: ${text || "at work"}`)
     }
     case "stale":
@@ -204,7 +242,7 @@ const printExpanded = ({ run, steps }: Extract<EngineEvent, { kind: "expanded" }
 const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>, isFlow: boolean): void => {
   const job = paint("bold", nameOf(event.run))
   const took = spanOf(event.durationMillis)
-  const why = event.error === null ? "" : `: ${plain(`${event.error.name}: ${event.error.message}`)}`
+  const why = event.error === null ? "" : `: ${told(`${event.error.name}: ${event.error.message}`, 200)}`
   const attempt = `attempt ${event.run.attempt} of ${event.run.attemptMax}`
   const again = event.dueAt === null ? "" : `, again at ${timeOf(event.dueAt)}`
   switch (event.state) {
@@ -212,7 +250,7 @@ const printEnd = (event: Extract<EngineEvent, { kind: "ended" }>, isFlow: boolea
       return line(
         "green",
         "+",
-        `${job} succeeded in ${took}${event.output === null ? "" : `: ${plain(event.output, 100)}`}`,
+        `${job} succeeded in ${took}${event.output === null ? "" : `: ${told(event.output, 100)}`}`,
       )
     case "retrying":
       return line("yellow", "~", `${job} failed in ${took} (${attempt})${why}${again}`)

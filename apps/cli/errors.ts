@@ -12,6 +12,8 @@ export const exitCodes = {
   denied: 4,
   conflict: 5,
   unreachable: 6,
+  "time-out": 7,
+  "run failed": 10,
 } as const
 
 /** The command line itself is wrong. */

@@ -1,59 +1,26 @@
-// `uhrwerk run explain`: gathers what is known around a run, for the sentence that says why it waits or how it ended.
+// `uhrwerk run explain`: the sentence that says why a run waits or how it ended, as far as the config of this folder and
+// the store tell.
 import type { Run } from "../../core/domain/Run.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
-import { explain, type Explanation } from "../../core/run/Explain.ts"
-import { whyWaits } from "../../core/worker/WhyWaits.ts"
+import type { Explanation } from "../../core/run/Explain.ts"
 import { engineDefaults } from "../../core/engine/EngineConfig.ts"
 import { placementIn } from "../sdk/checkWork.ts"
+import { explainRun as explain } from "../sdk/explainRun.ts"
 import { jobNames } from "../sdk/flow.ts"
 import { dateOf, plain, printRows, spanOf } from "./format.ts"
-import { reportsOf } from "./workers.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
 import { type Command, type Flags, notFound, only, saidStorage, storeCommand } from "./open.ts"
 
-// A chain has at most 1,000 runs, and a sentence names few of them.
-const needsMax = 1000
-
 /** Explains a run of the store. */
 export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Promise<Explanation> => {
-  const [flow, parent, needs, nodes, counts, now, reports, config] = await Promise.all([
-    store.flowOf(run.id),
-    run.parentId === null ? null : store.flowOf(run.parentId),
-    store.get(run.needs.slice(0, needsMax)),
-    store.nodes(),
-    store.counts(),
-    store.now(),
-    reportsOf(store),
-    configOf(flags),
-  ])
-  const total = (wanted: string): number =>
-    counts.reduce((sum, { state, count }) => (state === wanted ? sum + count : sum), 0)
-  const placement = config === undefined ? undefined : placementIn(config, run.job)
-  return explain(
-    {
-      run,
-      needs,
-      flow,
-      parent,
-      nodes,
-      readyCount: total("ready"),
-      runningCount: total("running"),
-      jobs: config === undefined ? null : new Set(config.jobs.flatMap(jobNames)),
-      // None of its own: what holds a run up is not that they are taken.
-      slots: config === undefined ? null : (config.worker?.concurrency ?? engineDefaults.slots) || null,
-      ...(placement === undefined
-        ? {}
-        : {
-            workers: whyWaits(
-              run,
-              placement,
-              reports.map(({ report }) => report),
-            ),
-          }),
-      now,
-    },
-    { at: dateOf, span: spanOf },
-  )
+  const config = await configOf(flags)
+  return explain(store, run, {
+    jobs: config === undefined ? null : new Set(config.jobs.flatMap(jobNames)),
+    // None of its own: what holds a run up is not that they are taken.
+    slots: config === undefined ? null : (config.worker?.concurrency ?? engineDefaults.slots) || null,
+    placement: config === undefined ? undefined : placementIn(config, run.job),
+    words: { at: dateOf, span: spanOf },
+  })
 }
 
 // Of a store that was named, this folder's config says nothing.

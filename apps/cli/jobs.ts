@@ -4,6 +4,7 @@ import type { RunState } from "../../core/domain/Run.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { type FlowNames, flowNames } from "./flowNames.ts"
 import { dateOf, isTable, printRows, spanOf } from "./format.ts"
+import { jobRun } from "./jobRun.ts"
 import { type Command, type Flags, limitOf, none, storeCommand } from "./open.ts"
 
 /** A job or a flow, and how many of its runs are in which state. */
@@ -80,6 +81,7 @@ export const jobCommands: Readonly<Record<string, Command>> = {
         console.error(`${stepJobCount} more are steps of flows: uhrwerk flow list`)
     },
   ),
+  "job run": jobRun,
   "schedule list": storeCommand(
     "schedule list",
     "schedules and their next instants",

@@ -104,6 +104,12 @@ const options = {
   prefetch: { type: "string" },
   handlers: { type: "string" },
   "give-up": { type: "string" },
+  follow: { type: "boolean", short: "f" },
+  attempt: { type: "string" },
+  timeout: { type: "string" },
+  wait: { type: "boolean" },
+  delay: { type: "string" },
+  key: { type: "string" },
 } as const
 
 // What a command does stands below a usage that is longer.

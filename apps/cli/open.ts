@@ -60,6 +60,12 @@ export interface Flags {
   readonly prefetch?: string
   readonly handlers?: string
   readonly "give-up"?: string
+  readonly follow?: boolean
+  readonly attempt?: string
+  readonly timeout?: string
+  readonly wait?: boolean
+  readonly delay?: string
+  readonly key?: string
 }
 
 /** A command. */

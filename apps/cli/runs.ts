@@ -1,4 +1,4 @@
-// `uhrwerk run ...`: look at runs, and cancel one.
+// `uhrwerk run ...`: look at runs, and cancel one; the rest is in runHands.ts.
 import type { Run, RunState } from "../../core/domain/Run.ts"
 import { runStates } from "../../core/domain/Run.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
@@ -8,6 +8,7 @@ import { explainRun, runExplain } from "./explain.ts"
 import { countsOf, countsText, readFlow, type StepRow, stepName } from "./flowView.ts"
 import { dateOf, plain, printFields, printRows, spanOf } from "./format.ts"
 import { type Command, limitOf, none, notFound, only, storeCommand } from "./open.ts"
+import { runHands } from "./runHands.ts"
 
 /** The commands by their words. */
 export const runCommands: Readonly<Record<string, Command>> = {
@@ -83,6 +84,7 @@ export const runCommands: Readonly<Record<string, Command>> = {
     if (next !== null) console.error(plain(next))
   }),
   "run explain": runExplain,
+  ...runHands,
   "run cancel": storeCommand(
     "run cancel ID [--reason TEXT]",
     "end a run that has not ended",

@@ -2,6 +2,7 @@
 // the config's storage and schedules nothing is used. The first Ctrl-C drains, a second one stops at once.
 import { readFileSync } from "node:fs"
 import type { TimeSpan } from "../../core/domain/TimeSpan.ts"
+import { redactText } from "../../core/observe/redact.ts"
 import { slotsMax } from "../../core/protocol/Limits.ts"
 import { runtimeName } from "../sdk/runtime.ts"
 import { worker as makeWorker } from "../worker/worker.ts"
@@ -136,7 +137,7 @@ const printer = (): ((event: WorkerEvent) => void) => {
       case "stopping":
         return line("yellow", "-", `${nameOf(event)} is told to stop: ${event.reason}`)
       case "log":
-        return line("grey", "|", `${plain(event.job)}: ${plain(event.line, 500)}`)
+        return line("grey", "|", `${plain(event.job)}: ${plain(redactText(event.line), 500)}`)
       case "progress":
         return
       case "dropped":
@@ -166,7 +167,11 @@ const printEnd = (event: Extract<WorkerEvent, { readonly kind: "ended" }>): void
       `${nameOf(event)} ${event.outcome} in ${took}`,
     )
   const { name, message } = event.error
-  line("red", "x", `${nameOf(event)} failed in ${took}${attemptOf(event)}: ${plain(`${name}: ${message}`)}`)
+  line(
+    "red",
+    "x",
+    `${nameOf(event)} failed in ${took}${attemptOf(event)}: ${plain(redactText(`${name}: ${message}`))}`,
+  )
 }
 
 const endText = ({ why, reason, unacknowledged }: WorkerEnd): string => {

@@ -1,20 +1,8 @@
 // `uhrwerk worker list`: the workers that are connected to the engines of a store, as these tell of them every few seconds.
-import { decodeReport, type WorkerReport } from "../../core/worker/WorkerReport.ts"
 import type { WorkerView } from "../../core/worker/WorkerView.ts"
-import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import { reportsOf } from "../sdk/workerReports.ts"
 import { fromNow, isTable, printRows } from "./format.ts"
 import { type Command, none, storeCommand } from "./open.ts"
-
-/** What each node whose lease holds told of its workers; a node that serves none is left out. */
-export const reportsOf = async (
-  store: StoreDriver,
-): Promise<ReadonlyArray<{ readonly node: string; readonly report: WorkerReport }>> => {
-  const [nodes, told, now] = await Promise.all([store.nodes(), store.workers(), store.now()])
-  const live = new Set(nodes.filter(({ expiresAt }) => expiresAt > now).map(({ id }) => id))
-  return told
-    .filter(({ node }) => live.has(node))
-    .map(({ node, workers }) => ({ node, report: decodeReport(workers) }))
-}
 
 /** The commands by their words. */
 export const workerCommands: Readonly<Record<string, Command>> = {

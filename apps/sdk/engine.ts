@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Result from "effect/Result"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
-import { InvalidInput, UnknownJob } from "../../core/domain/Errors.ts"
+import { InvalidInput } from "../../core/domain/Errors.ts"
 import { encodePayload } from "../../core/domain/Payload.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import { parseSpan, type TimeSpan } from "../../core/domain/TimeSpan.ts"
@@ -14,7 +14,7 @@ import type { Backfilled } from "../../core/engine/Backfill.ts"
 import { Engine, type EngineService } from "../../core/engine/Engine.ts"
 import type { EngineEvent } from "../../core/observe/Event.ts"
 import { RunStore, type Store } from "../../core/ports/Store.ts"
-import type { Enqueued, RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
+import type { Enqueued, Replayed, RunCount, RunFilter } from "../../core/ports/StoreDriver.ts"
 import { type RunRequest, stopped } from "../../core/run/Enqueue.ts"
 import type { WorkersConfig } from "../../core/worker/WorkersConfig.ts"
 import { checkConfig, checkHands, type Config, type Project } from "./config.ts"
@@ -28,8 +28,9 @@ import { makeReaders } from "./readers.ts"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
 import { type BackfillOptions, checkBackfill } from "./backfill.ts"
-import { checkCount, checkSend, refuse, type SendOptions } from "./send.ts"
+import { checkCount, checkSend, foreignJob, refuse, type SendOptions } from "./send.ts"
 import { makeSendIn, type OwnConnection, type OwnTransaction, type PendingRun } from "./sendIn.ts"
+import { makeSendMany, type SendItem, type SentMany } from "./sendMany.ts"
 import { notFound, waitFor } from "./waitFor.ts"
 import { layerExecutors, openWorks } from "./works.ts"
 
@@ -64,6 +65,11 @@ export interface RunningEngine extends FlowCalls {
     options?: SendOptions | ((input: Input, index: number) => SendOptions),
   ) => Promise<ReadonlyArray<Pick<SentRun, "id" | "created">>>
   /**
+   * The same for runs of any jobs, each with its own options. Rejects with `SendsRefused`, which names all that are
+   * refused by their places.
+   */
+  readonly sendMany: (items: ReadonlyArray<SendItem>) => Promise<SentMany>
+  /**
    * Sends within a transaction of your own (postgres-js's `begin`, Drizzle's `transaction`), which must be in the
    * database of the storage: rolled back, there is no run; committed, it runs. With SQLite the transaction is one that
    * you began on a connection to the file, and should end in the same turn: an engine in this process waits for it.
@@ -87,6 +93,8 @@ export interface RunningEngine extends FlowCalls {
   readonly cancel: (id: string, reason?: string) => Promise<void>
   /** Makes a new run of a dead one; answers its id. */
   readonly replay: (id: string) => Promise<string>
+  /** The same for up to 1,000, answered in their order; one without a letter is no error. */
+  readonly replayAll: (ids: ReadonlyArray<string>) => Promise<ReadonlyArray<Replayed>>
   readonly run: (id: string) => Promise<Run | undefined>
   readonly runs: (filter?: Partial<RunFilter>) => Promise<ReadonlyArray<Run>>
   readonly counts: () => Promise<ReadonlyArray<RunCount>>
@@ -246,6 +254,11 @@ export const startProject = async (project: Project, options: StartOptions = {})
       const answers = await run(core.enqueueAll(requests))
       return answers.map(({ id, result }) => ({ id, created: result === "created" }))
     },
+    sendMany: makeSendMany({
+      book: project.book,
+      requestOf,
+      enqueueAll: (requests) => run(core.enqueueAll(requests)),
+    }),
     sendIn: async (transaction, job, input, sendOptions = {}) =>
       sendIn.async(transaction, await requestOf(job, input, sendOptions)),
     sendInSync: (connection, job, input, sendOptions = {}) => {
@@ -263,6 +276,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
       if (answer === undefined || answer.newRunId === null) throw notFound("dead letter", id)
       return answer.newRunId
     },
+    replayAll: (ids) => run(core.replay(ids)),
     run: get,
     runs: (filter = {}) => run(Effect.flatMap(RunStore, (store) => store.list({ limit: 50, ...filter }))),
     counts: () => run(Effect.flatMap(RunStore, (store) => store.counts())),
@@ -304,11 +318,3 @@ export const startProject = async (project: Project, options: StartOptions = {})
   for (const each of startables) each.bind(running)
   return running
 }
-
-const foreignJob = (name: string): UnknownJob =>
-  new UnknownJob({
-    job: name,
-    field: "job",
-    reason: `job "${name}" is not one of this engine's config`,
-    next: "Add it to the config's `jobs`.",
-  })

@@ -33,6 +33,7 @@ export {
   type SentRun,
   type StartOptions,
 } from "./engine.ts"
+export { type SendItem, type SentMany, SendsRefused } from "./sendMany.ts"
 export type { OwnConnection, OwnTransaction, PendingRun } from "./sendIn.ts"
 export {
   type Flow,

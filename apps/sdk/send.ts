@@ -1,6 +1,6 @@
 // What people say about a run that they send, checked before anything is stored.
 import * as Result from "effect/Result"
-import { InvalidInput } from "../../core/domain/Errors.ts"
+import { InvalidInput, UnknownJob } from "../../core/domain/Errors.ts"
 import { isRunId } from "../../core/domain/Ids.ts"
 import { parseInstant, parseSpan, quote, type TimeSpan } from "../../core/domain/TimeSpan.ts"
 import type { RunRequest } from "../../core/run/Enqueue.ts"
@@ -85,3 +85,12 @@ export const refuse = (field: string, value: unknown, wanted: string): Result.Re
   Result.fail(
     new InvalidInput({ field, reason: `${quote(value)} is not ${wanted}`, next: `Give ${wanted}.` }),
   )
+
+/** The refusal of a job that the engine does not know. */
+export const foreignJob = (name: string): UnknownJob =>
+  new UnknownJob({
+    job: name,
+    field: "job",
+    reason: `job "${name}" is not one of this engine's config`,
+    next: "Add it to the config's `jobs`.",
+  })

@@ -4,7 +4,7 @@
 import { createMiddleware } from "hono/factory"
 import { bodyLimit } from "hono/body-limit"
 import { isForwarded, isLocalAddress, isOwnHost } from "./Local.ts"
-import { answer } from "./problems.ts"
+import { answer, refuse } from "./problems.ts"
 import type { ServerEnv } from "./ServerEnv.ts"
 
 /** The most bytes of a body: 1 MiB. */
@@ -65,8 +65,7 @@ export const thisMachine = createMiddleware<ServerEnv>(async (c, next) => {
   })
 })
 
-/** Refuses bodies over 1 MiB, while they are received. */
-export const bodyMax = bodyLimit({
+const bodyOverMax = bodyLimit({
   maxSize: bodyBytesMax,
   onError: (c) =>
     answer(c, {
@@ -75,4 +74,19 @@ export const bodyMax = bodyLimit({
       title: "The body is too large",
       detail: `It may have ${bodyBytesMax} bytes. Store the data elsewhere and pass a reference to it.`,
     }),
+})
+
+/** Refuses bodies over 1 MiB, while they are received, and those that end before their end, which is no fault of ours. */
+export const bodyMax = createMiddleware<ServerEnv>(async (c, next) => {
+  let isRead = false
+  const go = (): Promise<void> => {
+    isRead = true
+    return next()
+  }
+  try {
+    return await bodyOverMax(c, go)
+  } catch (error) {
+    if (isRead) throw error
+    throw refuse("badJson", "The body was cut off before its end. Send it again.")
+  }
 })

@@ -133,8 +133,8 @@ export const faultProblem: Problem = {
 export const pointer = (path: ReadonlyArray<PropertyKey>): string =>
   path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")
 
-// Refusals of the input name it as `input of job "a"`, and a place within by its own words.
-const pointerOf = (field: unknown): string => {
+/** Where in the body of a run a refusal points; its input is named as `input of job "a"`. */
+export const pointerOf = (field: unknown): string => {
   if (typeof field !== "string") return ""
   if (/^[a-z]\w*$/i.test(field)) return pointer([field])
   return field.startsWith("input") ? "/input" : ""

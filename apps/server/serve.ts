@@ -20,6 +20,9 @@ import { makeAdmit, ownReasons } from "./admit.ts"
 import { makeApp } from "./app.ts"
 import { type Books, checkDoor, openBooks } from "./Books.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
+import { startRecordUpkeep } from "./recordUpkeep.ts"
+import { makeRunLog } from "./RunLog.ts"
+import { makeRunWaits } from "./RunWaits.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
 
 /** Something that happened in a server. */
@@ -111,6 +114,12 @@ const serveStore = async (
   const { tokens, keys } = books
   const tell = (event: ServerEvent): void => options.onEvent?.(event)
   const refused = makeDenials(tell)
+  const log = makeRunLog({
+    store: store.store,
+    retentionMillis: store.project.retentionMillis,
+    onTrouble: (error) => trouble("keep the log of runs", error),
+  })
+  const waits = makeRunWaits(store.store)
   const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
   const engineOf = (): RunningEngine => {
     if (live.engine === undefined) throw stopped()
@@ -121,6 +130,7 @@ const serveStore = async (
     engine: engineOf,
     store: store.store,
     reports: store.reports,
+    waits,
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     hosts: new Set(hosts.map((host) => host.toLowerCase())),
     origins: new Set(origins),
@@ -147,6 +157,8 @@ const serveStore = async (
     live.engine = await startProject(store.project, {
       ...(options.guard === undefined ? {} : { guard: options.guard }),
       onEvent: (event) => {
+        log.hear(event)
+        waits.hear(event)
         if (event.kind === "outdated") live.draining = true
         const isTold = event.kind === "worker" && event.what === "denied" && ownReasons.has(event.reason)
         if (!isTold) tell(event)
@@ -159,16 +171,20 @@ const serveStore = async (
   }
   const { engine, desk } = { engine: live.engine, desk: live.engine.workers }
   if (desk !== null) live.desk = desk
+  const endUpkeep = startRecordUpkeep(store.store, (error) => trouble("remove old records", error))
   // Workers that came before the first token end with it; until then there is none that could be revoked.
   tokens.watch((valid) => tokens.isRequired() && desk?.keepOnly(valid))
 
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {
     live.draining = true
+    waits.close()
+    endUpkeep()
     try {
       await engine.stop(grace === undefined ? {} : { grace })
     } finally {
       books.stop()
       await listening.stop()
+      await log.stop()
       await store.close()
     }
   }

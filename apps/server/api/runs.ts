@@ -1,95 +1,162 @@
-// `/v1/runs`: sending a run and reading one. A run that was acknowledged is in the store; sending it again with the same
-// id, or with its key while it has not ended, answers the one that is there.
-import * as Result from "effect/Result"
-import { UnknownJob } from "../../../core/domain/Errors.ts"
-import { isRunId } from "../../../core/domain/Ids.ts"
-import { knownNames } from "../../../core/domain/Job.ts"
-import { decodePayload, encodePayload } from "../../../core/domain/Payload.ts"
+// `/v1/runs`: reading runs, what is kept of them, and waiting for their ends. Sending them is in runSends.ts, what people
+// do to one in runHands.ts.
+import { highestId, isRunId, lowestId } from "../../../core/domain/Ids.ts"
 import type { Run } from "../../../core/domain/Run.ts"
+import {
+  isLogId,
+  logKind,
+  logLineOf,
+  logPrefix,
+  progressKind,
+  type ProgressNote,
+  progressOf,
+} from "../../../core/observe/RunRecords.ts"
+import type { RunFilter } from "../../../core/ports/StoreDriver.ts"
+import { pageUsual } from "../../api/fields.ts"
 import type { runsApi } from "../../api/runs.ts"
-import type { Project } from "../../sdk/config.ts"
-import type { Startable } from "../../sdk/job.ts"
-import type { SendOptions } from "../../sdk/send.ts"
-import { inTime } from "../inTime.ts"
-import { answerMillisMax, noAnswer, type Refused, refuse } from "../problems.ts"
+import { waitMillisMax } from "../RunWaits.ts"
 import type { ApiParts } from "./ApiParts.ts"
+import { cursorOf, placeOf } from "./cursor.ts"
 import { type Caller, type Handlers, maySee } from "./Handler.ts"
+import { instantOf, spanOf } from "./queryTimes.ts"
+import { explanationOf } from "./runExplain.ts"
+import { runHandHandlers } from "./runHands.ts"
+import { runSendHandlers } from "./runSends.ts"
+import { runOf } from "./runOf.ts"
+import { awaitedRun, preferenceApplied, preferredSeconds } from "./runWait.ts"
+import { attemptView, runLine, runView } from "./runViews.ts"
+
+export { runOf } from "./runOf.ts"
+export { startableOf } from "./runSends.ts"
+export { runView } from "./runViews.ts"
+
+// Of a run that is read; a run has a thousand at most, which are a list of their own.
+const attemptsShown = 50
+const jobsMax = 1_000
+const waitSecondsUsual = 30
 
 /** Behind the routes. */
 export const runHandlers: Handlers<typeof runsApi> = {
-  sendRun: async ({ body, caller, parts }) => {
-    const { job, input, ...options } = body
-    const running = parts.engine()
-    // Times are texts of any kind here, and checked by the engine.
-    const sent = running.send(startableOf(parts.project, caller, job), input, options as SendOptions)
-    const { id, created } = await inTime(sent, answerMillisMax, noAnswer)
-    const run = await runOf(parts, caller, id)
-    if (!created && options.id === id) checkSame(run, job, input)
+  ...runSendHandlers,
+  ...runHandHandlers,
+
+  listRuns: async ({ query, caller, parts }) => {
+    const { limit = pageUsual, cursor, createdAfter, createdBefore, ...filter } = query
+    const from = instantOf("createdAfter", createdAfter) ?? 0
+    const end = instantOf("createdBefore", createdBefore)
+    const whole = [filter.state, filter.job, filter.queue, from, end]
+    const place = placeOf("runs", whole, cursor, isRunId)
+    const before = place ?? (end === undefined ? undefined : lowestId(end))
+    const runs = await listed(parts, caller, {
+      ...filter,
+      ...(before === undefined ? {} : { before }),
+      ...(from <= 0 ? {} : { after: highestId(from - 1) }),
+      limit,
+    })
+    const last = runs.length === limit ? runs.at(-1) : undefined
     return {
-      status: created ? 201 : 200,
-      body: runView(run),
-      headers: { location: `/v1/runs/${id}` },
-      audit: { job, run: id },
+      status: 200,
+      body: {
+        items: runs.map(runLine),
+        cursor: last === undefined ? null : cursorOf("runs", whole, last.id),
+      },
     }
   },
 
-  getRun: async ({ params, caller, parts }) => ({
+  getRun: async ({ params, query, caller, parts }) => {
+    const run = await runOf(parts, caller, params.id)
+    const include = new Set(query.include?.split(","))
+    const [attempts, progress, explanation] = await Promise.all([
+      include.has("attempts") ? parts.store.attempts(run.id) : undefined,
+      include.has("progress") ? progressOfRun(parts, run.id) : undefined,
+      include.has("explain") ? explanationOf(parts, caller, run) : undefined,
+    ])
+    return {
+      status: 200,
+      body: {
+        ...runView(run),
+        ...(attempts === undefined ? {} : { attempts: attempts.slice(-attemptsShown).map(attemptView) }),
+        ...(progress === undefined ? {} : { progress }),
+        ...(explanation === undefined ? {} : { explanation }),
+      },
+    }
+  },
+
+  listAttempts: async ({ params, query, caller, parts }) => {
+    const { id } = await runOf(parts, caller, params.id)
+    const { limit = pageUsual, cursor } = query
+    // Each claim has a token of its own, and a greater one.
+    const place = placeOf("attempts", id, cursor, (text) => /^\d{1,16}$/.test(text))
+    const rest = (await parts.store.attempts(id)).filter(({ token }) => token > Number(place ?? -1))
+    const items = rest.slice(0, limit)
+    const last = rest.length > limit ? items.at(-1) : undefined
+    return {
+      status: 200,
+      body: {
+        items: items.map(attemptView),
+        cursor: last === undefined ? null : cursorOf("attempts", id, String(last.token)),
+      },
+    }
+  },
+
+  getRunLogs: async ({ params, query, caller, parts }) => {
+    const { id } = await runOf(parts, caller, params.id)
+    const { limit = pageUsual, cursor, attempt } = query
+    const prefix = logPrefix(id, attempt)
+    const after = placeOf("logs", prefix, cursor, (place) => isLogId(place) && place.startsWith(prefix))
+    const rows = await parts.store.records({
+      kind: logKind,
+      prefix,
+      order: "ascending",
+      limit,
+      ...(after === undefined ? {} : { after }),
+    })
+    const last = rows.length === limit ? rows.at(-1) : undefined
+    return {
+      status: 200,
+      body: {
+        items: rows.map(logLineOf),
+        cursor: last === undefined ? null : cursorOf("logs", prefix, last.id),
+      },
+    }
+  },
+
+  explainRun: async ({ params, caller, parts }) => ({
     status: 200,
-    body: runView(await runOf(parts, caller, params.id)),
+    body: await explanationOf(parts, caller, await runOf(parts, caller, params.id)),
   }),
+
+  waitRun: async ({ params, query, headers, caller, signal, parts }) => {
+    const asked = spanOf("timeout", query.timeout, waitMillisMax)
+    const preferred = asked === undefined ? preferredSeconds(headers) : undefined
+    const millis = asked ?? (preferred ?? waitSecondsUsual) * 1_000
+    const run = await awaitedRun(parts, caller, params.id, { millis, signal })
+    return { status: 200, body: runView(run), headers: preferenceApplied(preferred) }
+  },
 }
 
-/** The job or flow of a name, as far as the caller may see it; throws `UnknownJob`. */
-export const startableOf = (project: Project, caller: Caller, name: string): Startable<unknown, unknown> => {
-  const found = maySee(caller, name) ? (project.jobs.get(name) ?? project.flows.get(name)?.flow) : undefined
-  if (found !== undefined) return found
-  const known = new Map<string, unknown>(
-    [...project.jobs, ...project.flows].filter(([each]) => maySee(caller, each)),
-  )
-  throw new UnknownJob({
-    job: name,
-    field: "job",
-    reason: "no job or flow of this name is defined",
-    next: `Correct the name. Known: ${knownNames(known)}.`,
-  })
+/** A page of runs, of all that the caller may see. */
+const listed = async (
+  { store }: Pick<ApiParts, "store">,
+  caller: Caller,
+  filter: RunFilter,
+): Promise<ReadonlyArray<Run>> => {
+  if (filter.job !== undefined) return maySee(caller, filter.job) ? store.list(filter) : []
+  if (caller.namespace === null) return store.list(filter)
+  // Whatever has a run is counted there, also what is in no config any more.
+  const names = new Set((await store.counts()).map(({ job }) => job))
+  const jobs = [...names].filter((job) => maySee(caller, job)).sort()
+  const parts: Array<Run> = []
+  for (let from = 0; from < jobs.length; from += jobsMax)
+    parts.push(...(await store.list({ ...filter, jobs: jobs.slice(from, from + jobsMax) })))
+  return jobs.length <= jobsMax ? parts : parts.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, filter.limit)
 }
 
-/** The run of an id, as far as the caller may see it; throws what is answered where there is none. */
-export const runOf = async ({ store }: Pick<ApiParts, "store">, caller: Caller, id: string): Promise<Run> => {
-  const [run] = isRunId(id) ? await store.get([id]) : []
-  if (run === undefined || !maySee(caller, run.job)) throw gone(id)
-  return run
+const progressOfRun = async (
+  { store }: Pick<ApiParts, "store">,
+  id: string,
+): Promise<ProgressNote | null> => {
+  // The id may begin no other, as all are of one length.
+  const [row] = await store.records({ kind: progressKind, prefix: id, order: "ascending", limit: 1 })
+  return row === undefined ? null : progressOf(row)
 }
-
-const gone = (id: string): Refused =>
-  refuse(
-    "notFound",
-    isRunId(id)
-      ? `There is no run ${id}: it never was, or it ended so long ago that it is not kept any more.`
-      : "This is no id of a run: those are UUIDv7 in lower case.",
-  )
-
-// Who sends an id again means the same run. Anything else is a mistake that must not pass for success.
-const checkSame = (run: Run, job: string, input: unknown): void => {
-  const sent = Result.getOrThrow(encodePayload("input", input))
-  const field = run.job !== job ? "job" : run.input !== sent ? "input" : undefined
-  if (field === undefined) return
-  throw refuse(
-    "idTaken",
-    `Run ${run.id} is there with another ${field}. Make a new id for each run that you want, and send the same again only with all of its values.`,
-    { errors: [{ pointer: `/${field}`, detail: "differs from that of the run with this id" }] },
-  )
-}
-
-/** A run as it is answered: its payloads as JSON, its instants in epoch milliseconds. */
-export const runView = ({
-  input,
-  output,
-  delayMillis: _delay,
-  startAcknowledged: _started,
-  ...run
-}: Run) => ({
-  ...run,
-  input: decodePayload(input) ?? null,
-  output: decodePayload(output) ?? null,
-})

@@ -194,7 +194,7 @@ describe("what every route refuses", () => {
   )
   refused(
     "a body over the limit",
-    withBody,
+    unsafe,
     async (endpoint) => ask(endpoint, { ...(await good(endpoint)), body: `"${"x".repeat(bodyBytesMax)}"` }),
     "tooLarge",
   )

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { makeApp } from "../../../apps/server/app.ts"
 import type { AskedStore } from "../../../apps/server/api/ApiParts.ts"
+import { makeRunWaits } from "../../../apps/server/RunWaits.ts"
 import { openSharedStore } from "../../../apps/server/SharedStore.ts"
 import { type KeyBook, openKeyBook } from "../../../apps/server/TokenBook.ts"
 import { bodyBytesMax } from "../../../apps/server/guards.ts"
@@ -36,6 +37,7 @@ beforeAll(async () => {
     },
     store,
     reports: async () => reports,
+    waits: makeRunWaits(store),
     isReady: async () => ready,
     hosts: new Set(["jobs.example.org"]),
     origins: new Set(["https://jobs.example.org"]),
@@ -383,7 +385,7 @@ describe("the rest", () => {
     await expectProblem(get("/v1/nothing"), 404, "noRoute")
     await expectProblem(get("/"), 404, "noRoute")
     const response = await app.request(`${base}/v1/runs`, { method: "DELETE" }, here)
-    expect(response.headers.get("allow")).toBe("POST")
+    expect(response.headers.get("allow")).toBe("GET, HEAD, POST")
     await expectProblem(response, 405, "methodNotAllowed")
   })
 
@@ -424,6 +426,7 @@ describe("the rest", () => {
         throw new TypeError("secret inside")
       },
       reports: async () => [],
+      waits: makeRunWaits(store),
       isReady: async () => true,
       hosts: new Set(),
       origins: new Set(),

@@ -4,6 +4,7 @@ import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { api, type Endpoint, isAudited, isUnsafe } from "../../../apps/api/mod.ts"
 import { makeApp } from "../../../apps/server/app.ts"
+import { makeRunWaits } from "../../../apps/server/RunWaits.ts"
 import { createToken } from "../../../apps/server/Credentials.ts"
 import { serve, type ServerEvent } from "../../../apps/server/mod.ts"
 import { createKey, revokeKey } from "../../../apps/server/Keys.ts"
@@ -251,6 +252,7 @@ test("6: a key that was revoked on one node is refused by another within five se
     origins: new Set(),
     isLocal: true,
     keys,
+    waits: makeRunWaits(world.store),
     onFault: () => undefined,
   })
   const status = async () =>

@@ -142,6 +142,58 @@ describe("one port", () => {
   })
 })
 
+describe("what is kept of runs, and waiting for them", () => {
+  const read = async (url: string, path: string) => (await (await fetch(`${url}${path}`)).json()) as Answer
+
+  test("what a remote handler says can be read", async () => {
+    const talk = job("talk", {
+      run: (_input: unknown, ctx) => {
+        ctx.log("one")
+        ctx.progress(30, "begun")
+        ctx.log("two, with token=abc")
+      },
+    })
+    const { url, workerUrl } = await start({ jobs: [talk], worker: { concurrency: 0 } })
+    const hand = await worker({ url: workerUrl, jobs: [talk], guard: false }).start()
+    const { id } = await send(url, { job: "talk" })
+    await ended(url, id as string)
+    await hand.stop()
+    const { items } = await until(
+      "its log",
+      () => read(url, `/v1/runs/${id}/logs`),
+      ({ items }) => items.length >= 2,
+    )
+    expect(items.map(({ line }: Answer) => line)).toEqual(["one", "two, with token=[redacted]"])
+    const { progress } = await until(
+      "its progress",
+      () => read(url, `/v1/runs/${id}?include=progress`),
+      ({ progress }) => progress !== null,
+    )
+    expect(progress).toMatchObject({ attempt: 1, percent: 30, note: "begun" })
+  })
+
+  test("who waits for a run hears of its end, and is answered when the server stops", async () => {
+    const held = Promise.withResolvers<string>()
+    const slow = job("slow", { run: (name: string) => (name === "held" ? held.promise : name) })
+    const { url, stop, engine } = await start({ jobs: [slow] })
+    const first = await send(url, { job: "slow", input: "first", delay: "200ms" })
+    expect(await read(url, `/v1/runs/${first["id"]}/wait`)).toMatchObject({ state: "succeeded" })
+    const second = await send(url, { job: "slow", input: "held" })
+    await until(
+      "it runs",
+      () => engine.run(second["id"] as string),
+      (run) => run?.state === "running",
+    )
+    const waiting = read(url, `/v1/runs/${second["id"]}/wait?timeout=60s`)
+    // The request is there when another one that was sent after it is answered.
+    await read(url, `/v1/runs/${second["id"]}`)
+    const stopped = stop({ grace: "20s" })
+    expect(await waiting).toMatchObject({ state: "running", endedAt: null })
+    held.resolve("over")
+    await stopped
+  })
+})
+
 describe("how it starts", () => {
   test("not where others can reach it without a token and a key in the store, and says what is missing", async () => {
     const refused = (next: ReadonlyArray<string>) => ({

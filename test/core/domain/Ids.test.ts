@@ -2,7 +2,7 @@
 // counter overflows.
 import { describe, expect, test } from "vitest"
 import { flowStepMax } from "../../../core/domain/Flow.ts"
-import { isRunId, madeAt, makeIds, stepRunId } from "../../../core/domain/Ids.ts"
+import { highestId, isRunId, lowestId, madeAt, makeIds, stepRunId } from "../../../core/domain/Ids.ts"
 
 const start = 1_800_000_000_000
 
@@ -275,4 +275,19 @@ describe("Ids > runs of steps", () => {
     expect(turned(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(parent, step, 2)]))).toBe(58)
     expect(turned(steps.map((step) => [stepRunId(parent, step, 1), stepRunId(other, step, 1)]))).toBe(58)
   })
+})
+
+test("the lowest and highest id of an instant bound all that are made at it, and no others", () => {
+  const ids = makeIds(() => start, seededInt32(7))
+  const [low, high] = [lowestId(start), highestId(start)]
+  expect([isRunId(low), isRunId(high), madeAt(low), madeAt(high)]).toEqual([true, true, start, start])
+  for (let n = 0; n < 1_000; n++) {
+    const id = ids()
+    expect(id >= low && id <= high).toBe(true)
+    const step = stepRunId(id, n, 1)
+    expect(step >= low && step <= high).toBe(true)
+  }
+  expect(highestId(start - 1) < low && lowestId(start + 1) > high).toBe(true)
+  expect([lowestId(-5), lowestId(Infinity)].map(isRunId)).toEqual([true, true])
+  expect([madeAt(lowestId(-5)), madeAt(highestId(Infinity))]).toEqual([0, 2 ** 48 - 1])
 })

@@ -1,10 +1,13 @@
 // The API over a real engine on a memory store, without sockets, for the tests of each group of routes.
 import { makeApp } from "../../../../apps/server/app.ts"
+import { makeRunLog, type RunLog } from "../../../../apps/server/RunLog.ts"
+import { makeRunWaits, type RunWaits } from "../../../../apps/server/RunWaits.ts"
 import { openSharedStore, type SharedStore } from "../../../../apps/server/SharedStore.ts"
 import { until } from "../project.ts"
 import type { RateOptions } from "../../../../apps/server/access/RateLimit.ts"
 import { createKey, type KeyOptions } from "../../../../apps/server/Keys.ts"
 import { openKeyBook } from "../../../../apps/server/TokenBook.ts"
+import type { ApiParts } from "../../../../apps/server/api/ApiParts.ts"
 import { checkConfig, type Config } from "../../../../apps/sdk/config.ts"
 import { type RunningEngine, startProject } from "../../../../apps/sdk/engine.ts"
 
@@ -31,6 +34,10 @@ export interface World {
   readonly app: ReturnType<typeof makeApp>
   readonly engine: RunningEngine
   readonly store: SharedStore["store"]
+  /** What handlers stand on, for tests that call them for a caller of their own. */
+  readonly parts: ApiParts
+  readonly log: RunLog
+  readonly waits: RunWaits
   /** Errors that nobody expected; a good test ends without any. */
   readonly faults: ReadonlyArray<string>
   readonly ask: (method: string, path: string, body?: unknown, asking?: Asking) => Promise<Answered>
@@ -42,7 +49,6 @@ export interface World {
 /** Starts an engine of the config, and the API over it. `rate`: default without a limit, as tests ask often. */
 export const startWorld = async (config: Config, rate: RateOptions | null = null): Promise<World> => {
   const shared = await openSharedStore(await checkConfig(config))
-  const engine = await startProject(shared.project, { guard: false })
   const faults: Array<string> = []
   let made = 0
   const keys = await openKeyBook({
@@ -52,11 +58,28 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
   })
   let good: ReadonlySet<string> = new Set()
   keys.watch((valid) => (good = valid))
-  const app = makeApp({
+  const log = makeRunLog({
+    store: shared.store,
+    retentionMillis: shared.project.retentionMillis,
+    onTrouble: (error) => faults.push(`log: ${String(error)}`),
+  })
+  const waits = makeRunWaits(shared.store)
+  const engine = await startProject(shared.project, {
+    guard: false,
+    onEvent: (event) => {
+      log.hear(event)
+      waits.hear(event)
+    },
+  })
+  const parts: ApiParts = {
     project: shared.project,
     engine: () => engine,
     store: shared.store,
     reports: shared.reports,
+    waits,
+  }
+  const app = makeApp({
+    ...parts,
     isReady: async () => true,
     hosts: new Set(),
     origins: new Set(),
@@ -69,6 +92,9 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
     app,
     engine,
     store: shared.store,
+    parts,
+    log,
+    waits,
     faults,
     ask: async (method, path, body, { headers = {}, from = "127.0.0.1", key } = {}) => {
       const response = await app.request(
@@ -104,7 +130,9 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
     },
     stop: async () => {
       keys.stop()
+      waits.close()
       await engine.stop({ grace: 0 })
+      await log.stop()
       await shared.close()
     },
   }
