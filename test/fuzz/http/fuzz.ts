@@ -14,6 +14,7 @@ import { linked } from "../../core/protocol/jsonSchema.ts"
 import { operationsOf, type Request, requestOf } from "./Generate.ts"
 import { wrongWith } from "./judge.ts"
 import { send } from "./send.ts"
+import { ids } from "./values.ts"
 
 /** What to do. */
 export interface FuzzOptions {
@@ -85,6 +86,7 @@ export const fuzz = async ({
   try {
     const { url } = await server.line<{ readonly url: string }>()
     const key = await makeKey(url)
+    await sendSome(url, key)
     await Promise.all(Array.from({ length: atOnce }, () => one(new URL(url), key)))
     agent.destroy()
     problems.push(...unharmed(await server.look()))
@@ -108,6 +110,16 @@ const makeKey = async (url: string): Promise<string> => {
   const { kind } = await makeClient({ url, key }).whoAmI()
   if (kind !== "key") throw new Error("the key is not taken")
   return key
+}
+
+/** Runs of ids that requests share, so that there is something to ask about. */
+const sendSome = async (url: string, key: string): Promise<void> => {
+  const client = makeClient({ url, key })
+  const jobs = ["echo", "broken", "pair"]
+  for (const [place, id] of ids.slice(0, ids.length / 2).entries())
+    await client.sendRun({
+      body: { job: jobs[place % jobs.length] ?? "echo", id, ...(place % 2 === 0 ? {} : { delay: "1h" }) },
+    })
 }
 
 /** How to make it again. */
