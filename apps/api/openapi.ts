@@ -160,7 +160,10 @@ const successesOf = (endpoint: Endpoint, success: ReadonlyArray<Success>, schema
     out[status] = {
       description: before === undefined ? description : `${before.description} ${description}`,
       headers: {
-        "x-request-id": { $ref: "#/components/headers/XRequestId" },
+        ...usualHeaders(endpoint),
+        ...(isIdempotent(endpoint)
+          ? { "idempotency-replayed": { $ref: "#/components/headers/IdempotencyReplayed" } }
+          : {}),
         ...(endpoint.conditional === true ? { etag: { $ref: "#/components/headers/ETag" } } : {}),
         ...Object.fromEntries(
           Object.entries(said).map(([name, about]) => [
@@ -174,6 +177,16 @@ const successesOf = (endpoint: Endpoint, success: ReadonlyArray<Success>, schema
   }
   return out
 }
+
+const usualHeaders = ({ role }: Endpoint): Json => ({
+  "x-request-id": { $ref: "#/components/headers/XRequestId" },
+  ...(role === "public"
+    ? {}
+    : {
+        ratelimit: { $ref: "#/components/headers/RateLimit" },
+        "ratelimit-policy": { $ref: "#/components/headers/RateLimitPolicy" },
+      }),
+})
 
 // What `getRun` answers is a `Run`, wherever else it comes.
 const answered = ({ name }: Endpoint, schema: AnySchema, schemas: Schemas): Json =>
@@ -247,6 +260,20 @@ const parameters: Json = {
 const headers: Json = {
   XRequestId: {
     description: "The request's id; where it failed, the server's log has more under it.",
+    schema: { type: "string" },
+  },
+  IdempotencyReplayed: {
+    description:
+      "`true`: it was done before under this `Idempotency-Key`, and this is what was answered then.",
+    schema: { type: "string" },
+  },
+  RateLimit: {
+    description:
+      "How many requests (`r`) there may be at once, and in how many seconds (`t`) there is one more.",
+    schema: { type: "string" },
+  },
+  RateLimitPolicy: {
+    description: "How many requests (`q`) there may be in so many seconds (`w`).",
     schema: { type: "string" },
   },
   ETag: { description: "Of this version, for `If-Match`.", schema: { type: "string" } },

@@ -83,7 +83,7 @@ const measureEnqueue = async (options: Options, store: StoreName): Promise<Enque
       const row: Record<string, number> = {}
       const names = Object.keys(steps) as ReadonlyArray<keyof typeof steps>
       for (const name of round % 2 === 0 ? names : names.toReversed()) row[name] = await steps[name]()
-      rows.push(row as (typeof rows)[number])
+      rows.push(row)
       const { runs: stored } = await server.ask<{ runs: number }>({ do: "counts" })
       if (stored !== singles + runs) throw new Error(`${stored} of ${singles + runs} runs are stored`)
     } finally {

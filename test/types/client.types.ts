@@ -40,6 +40,16 @@ same<typeof status, number>(true)
 same<typeof headers, Headers>(true)
 same<typeof body.id, string>(true)
 
+// Pages are of lists only; what is no stream has none.
+for await (const { items } of client.pages.listRuns({ query: { state: "dead", limit: 50 } }))
+  same<(typeof items)[number]["state"], RunState>(true)
+// @ts-expect-error no list
+void client.pages.getRun({ params: { id: "x" } })
+// @ts-expect-error no events
+void client.stream.getRun({ params: { id: "x" } })
+// @ts-expect-error no such state
+void client.listRuns({ query: { state: "novel" } })
+
 // Errors are told apart by their code.
 const error: unknown = null
 if (error instanceof ApiProblem) {

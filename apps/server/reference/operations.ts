@@ -36,6 +36,9 @@ export interface Answer {
   readonly types: ReadonlyArray<readonly [type: string, schema: Json]>
 }
 
+// Of every answer: said once, in the document.
+const usual: ReadonlySet<string> = new Set(["x-request-id", "ratelimit", "ratelimit-policy"])
+
 /** All of a document, in its order. */
 export const operationsOf = (document: Json): ReadonlyArray<Operation> =>
   Object.entries(document["paths"] as Schemas).flatMap(([path, methods]) =>
@@ -59,7 +62,7 @@ const read = (document: Json, path: string, method: string, operation: Json): Op
       status,
       description,
       headers: Object.entries(headers)
-        .filter(([name]) => name !== "x-request-id")
+        .filter(([name]) => !usual.has(name))
         .map(([name, each]) => [name, of<{ readonly description: string }>(each).description] as const),
       types: Object.entries(content).map(([type, { schema }]) => [type, schema] as const),
     }

@@ -309,7 +309,7 @@ describe("when something fails within", () => {
       operation: "any",
       cause: new Error("down"),
       outcomeUnknown: true,
-    } as never)
+    })
 
   // One that asks neither the store nor the engine goes on; any other must say it, and nothing else.
   test.each(

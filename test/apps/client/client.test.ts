@@ -29,6 +29,22 @@ describe("over a server", () => {
     expect((await client.listWorkers()).workers).toEqual([])
   })
 
+  test("a list is read page by page", async () => {
+    const client = makeClient({ url: server.url })
+    const runs = Array.from({ length: 5 }, (_, n) => ({
+      job: "greet",
+      input: { name: `n${n}` },
+      delay: "2h",
+    }))
+    const { items } = await client.sendRuns({ body: { runs } })
+    const wanted = new Set(items.map(({ id }) => id))
+    const pages: Array<ReadonlyArray<string>> = []
+    for await (const page of client.pages.listRuns({ query: { limit: 2, job: "greet", state: "scheduled" } }))
+      pages.push(page.items.map(({ id }) => id))
+    expect(pages.length).toBeGreaterThan(2)
+    expect(pages.flat().filter((id) => wanted.has(id))).toHaveLength(5)
+  })
+
   test("a refusal is an ApiProblem with all that was told", async () => {
     const client = makeClient({ url: server.url })
     const headers = { "x-request-id": "mine" }

@@ -54,7 +54,7 @@ const texts: ReadonlyArray<string> = [
   "999999999999999999d",
   "* * * * *",
   "{{7*7}}",
-  "$" + "{jndi:ldap://x}",
+  "\u0024{jndi:ldap://x}",
   "eyJhIjoxfQ==",
 ]
 
