@@ -95,7 +95,7 @@ async function* eventsOf(
       })
       if (leave.signal.aborted) throw leave.signal.reason instanceof NoAnswer ? leave.signal.reason : cut()
       if (done) return
-      heard()
+      if (value.length > 0) heard()
       yield* parse(decoder.decode(value, { stream: true }))
     }
   } finally {

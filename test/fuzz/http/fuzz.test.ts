@@ -68,16 +68,15 @@ describe("what is wrong with an answer is found", () => {
     hasRequestId: true,
     millis: 1,
   }
-  test("not what is documented", () => expect(wrongWith(request, good, 1_000)).toBeUndefined())
+  test("not what is documented", () => expect(wrongWith(request, good)).toBeUndefined())
   test.each<[Partial<Answer>, string]>([
     [{ status: 500 }, "status 500"],
     [{ status: 502 }, "status 502"],
     [{ status: 418 }, "status 418 is not documented"],
-    [{ millis: 1_001 }, "it took 1001 ms"],
     [{ type: "text/html" }, "the type text/html is not documented"],
     [{ text: JSON.stringify({ ...problem, code: "novel" }) }, "the body is not what its schema says"],
     [{ text: "{" }, "the body: SyntaxError"],
     [{ status: 200, hasRequestId: false }, "status 200 without X-Request-Id"],
     [{ status: 200, type: "application/json", text: "{}" }, "the body is not what its schema says"],
-  ])("%o", (part, text) => expect(wrongWith(request, { ...good, ...part }, 1_000)).toContain(text))
+  ])("%o", (part, text) => expect(wrongWith(request, { ...good, ...part })).toContain(text))
 })

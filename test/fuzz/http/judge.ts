@@ -1,13 +1,12 @@
-// Whether an answer is one that may be: documented for its operation, with the body that is documented, and in time.
+// Whether an answer is one that may be: documented for its operation, and with the body that is documented.
 import { fits } from "../../core/protocol/jsonSchema.ts"
 import type { Request } from "./Generate.ts"
 import type { Answer } from "./send.ts"
 
 /** What is wrong with an answer; `undefined`: nothing. */
-export const wrongWith = (request: Request, answer: Answer, hangMillis: number): string | undefined => {
+export const wrongWith = (request: Request, answer: Answer): string | undefined => {
   const { operation, isIts, wire, method } = request
-  const { status, type, text, hasRequestId, millis } = answer
-  if (millis > hangMillis && !operation.waits) return `it took ${Math.round(millis)} ms`
+  const { status, type, text, hasRequestId } = answer
   // Cut, as the request was; or while a body came that was refused.
   if (status === null) return undefined
   if (status >= 500 && status !== 503) return `status ${status}`
