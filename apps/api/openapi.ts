@@ -144,9 +144,9 @@ export const streamsEvents = ({ success }: Endpoint): boolean =>
 
 /** A route may say the same status for several types; each of its ways is one of the status. */
 const successesOf = (endpoint: Endpoint, success: ReadonlyArray<Success>, schemas: Schemas): Json => {
-  const out: Record<string, Json> = {}
+  const out: Record<string, { readonly description: string } & Json> = {}
   for (const { status, description, schema, type = "application/json", headers: said = {} } of success) {
-    const before = out[status] ?? {}
+    const before = out[status]
     const isText = type !== "application/json"
     const content =
       schema === undefined && !isText
@@ -156,12 +156,14 @@ const successesOf = (endpoint: Endpoint, success: ReadonlyArray<Success>, schema
               schema: schema === undefined ? { type: "string" } : answered(endpoint, schema, schemas),
             },
           }
-    const allContent = { ...(before["content"] as Json | undefined), ...content }
+    const contents = { ...(before?.["content"] as Json | undefined), ...content }
     out[status] = {
-      description:
-        before["description"] === undefined ? description : `${before["description"]} ${description}`,
+      description: before === undefined ? description : `${before.description} ${description}`,
       headers: {
-        "x-request-id": { $ref: "#/components/headers/XRequestId" },
+        ...usualHeaders(endpoint),
+        ...(isIdempotent(endpoint)
+          ? { "idempotency-replayed": { $ref: "#/components/headers/IdempotencyReplayed" } }
+          : {}),
         ...(endpoint.conditional === true ? { etag: { $ref: "#/components/headers/ETag" } } : {}),
         ...Object.fromEntries(
           Object.entries(said).map(([name, about]) => [
@@ -170,11 +172,21 @@ const successesOf = (endpoint: Endpoint, success: ReadonlyArray<Success>, schema
           ]),
         ),
       },
-      ...(Object.keys(allContent).length === 0 ? {} : { content: allContent }),
+      ...(Object.keys(contents).length === 0 ? {} : { content: contents }),
     }
   }
   return out
 }
+
+const usualHeaders = ({ role }: Endpoint): Json => ({
+  "x-request-id": { $ref: "#/components/headers/XRequestId" },
+  ...(role === "public"
+    ? {}
+    : {
+        ratelimit: { $ref: "#/components/headers/RateLimit" },
+        "ratelimit-policy": { $ref: "#/components/headers/RateLimitPolicy" },
+      }),
+})
 
 // What `getRun` answers is a `Run`, wherever else it comes.
 const answered = ({ name }: Endpoint, schema: AnySchema, schemas: Schemas): Json =>
@@ -248,6 +260,20 @@ const parameters: Json = {
 const headers: Json = {
   XRequestId: {
     description: "The request's id; where it failed, the server's log has more under it.",
+    schema: { type: "string" },
+  },
+  IdempotencyReplayed: {
+    description:
+      "`true`: it was done before under this `Idempotency-Key`, and this is what was answered then.",
+    schema: { type: "string" },
+  },
+  RateLimit: {
+    description:
+      "How many requests (`r`) there may be at once, and in how many seconds (`t`) there is one more.",
+    schema: { type: "string" },
+  },
+  RateLimitPolicy: {
+    description: "How many requests (`q`) there may be in so many seconds (`w`).",
     schema: { type: "string" },
   },
   ETag: { description: "Of this version, for `If-Match`.", schema: { type: "string" } },

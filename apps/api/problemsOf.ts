@@ -1,8 +1,10 @@
 // How a route may refuse, all of it: what it says itself, what every route may, and what its body and its headers bring.
-import { type Endpoint, isIdempotent } from "./Endpoint.ts"
+import { type Endpoint, isIdempotent, isUnsafe } from "./Endpoint.ts"
 import { bodyProblems, commonProblems, problemCodes, type ProblemCode } from "./problemCodes.ts"
 
 const ofKeys: ReadonlyArray<ProblemCode> = ["unauthenticated", "forbidden"]
+// A body is received before it is known that there should be none.
+const ofAnyBody: ReadonlyArray<ProblemCode> = ["badJson", "tooLarge"]
 const ofIdempotency: ReadonlyArray<ProblemCode> = ["badHeader", "inProgress", "keyReused"]
 const ofConditions: ReadonlyArray<ProblemCode> = ["badHeader", "changed"]
 
@@ -12,6 +14,7 @@ export const problemsOf = (endpoint: Endpoint): ReadonlyArray<ProblemCode> => {
     ...endpoint.problems,
     ...commonProblems.filter((code) => endpoint.role !== "public" || !ofKeys.includes(code)),
     ...(endpoint.body === undefined ? [] : bodyProblems),
+    ...(isUnsafe(endpoint) ? ofAnyBody : []),
     ...(isIdempotent(endpoint) ? ofIdempotency : []),
     ...(endpoint.conditional === true ? ofConditions : []),
   ])

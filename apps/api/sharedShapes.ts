@@ -65,5 +65,5 @@ export const capital = (name: string): string => name.charAt(0).toUpperCase() + 
 /** An object of several known fields: less is not worth a name. */
 const isShape = (value: unknown): boolean => {
   const { type, properties } = (value ?? {}) as Json
-  return type === "object" && Object.keys((properties ?? {}) as Json).length > 1
+  return type === "object" && Object.keys(properties ?? {}).length > 1
 }

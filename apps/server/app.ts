@@ -15,6 +15,7 @@ import type { ServerEnv } from "./ServerEnv.ts"
 import type { ApiParts } from "./api/ApiParts.ts"
 import { handlers } from "./api/handlers.ts"
 import { mount } from "./api/mount.ts"
+import { mountReference } from "./reference/routes.ts"
 import type { KeyBook } from "./TokenBook.ts"
 
 /** What the routes stand on. */
@@ -73,6 +74,7 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
   ] as const
   app.use("/v1/*", ...door)
   mount(app, handlers, parts, makeGate({ store, keys, onFault }), door)
+  mountReference(app, [ownHost(parts.hosts), ownOrigin(parts.origins)])
   app.get("/v1/worker", (c) =>
     answer(c, {
       status: 426,

@@ -4,7 +4,7 @@
 import { createMiddleware } from "hono/factory"
 import { bodyLimit } from "hono/body-limit"
 import { isForwarded, isLocalAddress, isOwnHost } from "./Local.ts"
-import { answer } from "./problems.ts"
+import { answer, refuse } from "./problems.ts"
 import type { ServerEnv } from "./ServerEnv.ts"
 
 /** The most bytes of a body: 1 MiB. */
@@ -19,10 +19,12 @@ const headers: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 }
 
-/** Headers that make an answer harmless in a browser. */
+/** Headers that make an answer harmless in a browser. A page says its own policy, and nothing else of them. */
 export const securityHeaders = createMiddleware<ServerEnv>(async (c, next) => {
   await next()
+  const policy = c.res.headers.get("content-security-policy")
   for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value)
+  if (policy !== null) c.res.headers.set("content-security-policy", policy)
 })
 
 /** Refuses requests for names of others: against web pages that point a name of theirs to this machine. */
@@ -63,8 +65,7 @@ export const thisMachine = createMiddleware<ServerEnv>(async (c, next) => {
   })
 })
 
-/** Refuses bodies over 1 MiB, while they are received. */
-export const bodyMax = bodyLimit({
+const bodyOverMax = bodyLimit({
   maxSize: bodyBytesMax,
   onError: (c) =>
     answer(c, {
@@ -73,4 +74,19 @@ export const bodyMax = bodyLimit({
       title: "The body is too large",
       detail: `It may have ${bodyBytesMax} bytes. Store the data elsewhere and pass a reference to it.`,
     }),
+})
+
+/** Refuses bodies over 1 MiB, while they are received, and those that end before their end, which is no fault of ours. */
+export const bodyMax = createMiddleware<ServerEnv>(async (c, next) => {
+  let isRead = false
+  const go = (): Promise<void> => {
+    isRead = true
+    return next()
+  }
+  try {
+    return await bodyOverMax(c, go)
+  } catch (error) {
+    if (isRead) throw error
+    throw refuse("badJson", "The body was cut off before its end. Send it again.")
+  }
 })

@@ -29,8 +29,12 @@ const limitMillis = 300_000
 export const startChild = (
   file: "server.child.ts" | "load.child.ts",
   ...args: ReadonlyArray<string>
-): Child => {
-  const path = fileURLToPath(new URL(file, import.meta.url))
+): Child => startChildAt(new URL(file, import.meta.url), ...args)
+
+/** Starts one of another benchmark. */
+export const startChildAt = (address: URL, ...args: ReadonlyArray<string>): Child => {
+  const path = fileURLToPath(address)
+  const file = path.slice(path.lastIndexOf("/") + 1)
   // Its garbage is collected before its memory is looked at.
   const child = spawn(node, ["--expose-gc", path, ...args], { stdio: ["pipe", "pipe", "inherit"] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()

@@ -71,7 +71,9 @@ test("the validator finds what is wrong", async () => {
 
 test("every route is in it once, under its own name, and no other", () => {
   const said = Object.entries(openApi()["paths"] as object).flatMap(([path, methods]) =>
-    Object.entries(methods as object).map(([method, { operationId }]) => `${operationId} ${method} ${path}`),
+    Object.entries(methods as Record<string, { readonly operationId: string }>).map(
+      ([method, { operationId }]) => `${operationId} ${method} ${path}`,
+    ),
   )
   const routes = Object.entries(api).map(([name, { method, path }]) => `${name} ${method} ${path}`)
   expect(said.sort()).toEqual(routes.sort())
@@ -79,7 +81,7 @@ test("every route is in it once, under its own name, and no other", () => {
     expect(name).toBe(key)
     const wanted = [...path.matchAll(/\{(\w+)\}/g)].map(([, each]) => each)
     const fields = params === undefined ? [] : Object.keys((params as any).fields)
-    expect([name, fields.sort()]).toEqual([name, wanted.sort()])
+    expect([name, new Set(fields)]).toEqual([name, new Set(wanted)])
   }
 })
 
@@ -144,7 +146,8 @@ test("problems are said by status with their codes, the common ones included", (
   const codes = Object.values(responses as Record<string, any>).flatMap(
     ({ content }) => content["application/problem+json"]?.schema.allOf[1].properties.code.enum ?? [],
   )
-  expect(codes.sort()).toEqual([...problemsOf(samples.plant)].sort())
+  expect(new Set(codes)).toEqual(new Set(problemsOf(samples.plant)))
+  expect(codes).toHaveLength(problemsOf(samples.plant).length)
   expect(codes).toEqual(expect.arrayContaining(["changed", "keyReused", "tooLarge", "unauthenticated"]))
   expect(Object.keys(responses[503].headers)).toContain("retry-after")
 })

@@ -1,0 +1,7 @@
+// Examples for the routes of workers.
+import type { workersApi } from "../../../../apps/api/workers.ts"
+import type { Examples } from "./Example.ts"
+
+export const config = {}
+
+export const examples: Examples<typeof workersApi> = { listWorkers: [{ gives: 200, ask: {} }] }
