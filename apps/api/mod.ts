@@ -1,4 +1,6 @@
 // All routes of the HTTP API, by name.
+import { deadApi } from "./dead.ts"
+import { operationsApi } from "./operations.ts"
 import { runsApi } from "./runs.ts"
 import { workersApi } from "./workers.ts"
 
@@ -6,7 +8,7 @@ export * from "./Endpoint.ts"
 export * from "./problemCodes.ts"
 
 /** By name: the name is also that of the client's method. */
-export const api = { ...runsApi, ...workersApi } as const
+export const api = { ...runsApi, ...workersApi, ...operationsApi, ...deadApi } as const
 
 /** The name of a route. */
 export type ApiName = keyof typeof api

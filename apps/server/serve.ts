@@ -18,6 +18,7 @@ import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { makeAdmit, ownReasons } from "./admit.ts"
 import { makeApp } from "./app.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
+import { makeOperations } from "./Operations.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
 import { openTokenBook, type TokenBook } from "./TokenBook.ts"
 
@@ -140,10 +141,13 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
   // Workers that came before the first token end with it; until then there is none that could be revoked.
   book.watch((valid) => book.isRequired() && desk?.keepOnly(valid))
 
+  const operations = makeOperations({ store: store.store, self: crypto.randomUUID(), onTrouble: trouble })
+  operations.start()
+
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {
     live.draining = true
     try {
-      await engine.stop(grace === undefined ? {} : { grace })
+      await Promise.all([operations.stop(), engine.stop(grace === undefined ? {} : { grace })])
     } finally {
       book.stop()
       await listening.stop()

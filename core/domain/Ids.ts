@@ -96,6 +96,20 @@ const hashOf = (text: string, seed: number): number => {
 export const madeAt = (id: string): number =>
   isRunId(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : Number.NaN
 
+const millisMax = 2 ** 48 - 1
+const timePart = (millis: number): string => {
+  const digits = Math.min(Math.max(Math.floor(millis), 0), millisMax)
+    .toString(16)
+    .padStart(12, "0")
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`
+}
+
+/** The lowest id that can be made at an instant, in epoch milliseconds; 0 to 2^48 - 1, another one counts as the nearest. */
+export const lowestId = (millis: number): string => `${timePart(millis)}-7000-8000-000000000000`
+
+/** The highest one. */
+export const highestId = (millis: number): string => `${timePart(millis)}-7fff-bfff-ffffffffffff`
+
 /** Whether a text is a run's id. */
 export const isRunId = (id: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)
