@@ -12,6 +12,7 @@ export const exitCodes = {
   denied: 4,
   conflict: 5,
   unreachable: 6,
+  partial: 8,
 } as const
 
 /** The command line itself is wrong. */

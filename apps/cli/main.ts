@@ -98,6 +98,9 @@ const options = {
   prefetch: { type: "string" },
   handlers: { type: "string" },
   "give-up": { type: "string" },
+  where: { type: "string" },
+  rate: { type: "string" },
+  yes: { type: "boolean" },
 } as const
 
 // What a command does stands below a usage that is longer.

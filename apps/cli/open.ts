@@ -56,6 +56,9 @@ export interface Flags {
   readonly prefetch?: string
   readonly handlers?: string
   readonly "give-up"?: string
+  readonly where?: string
+  readonly rate?: string
+  readonly yes?: boolean
 }
 
 /** A command. */

@@ -44,7 +44,7 @@ const triesMax = 5
 
 /** Makes it; it begins with `start`. */
 export const makeOperations = ({ store, self, onTrouble }: OperationsParts): Operations => {
-  let stopping = false
+  const stop: { isAsked: boolean } = { isAsked: false }
   let wake = (): void => {}
   let loop: Promise<void> | undefined
   let isTroubled = false
@@ -56,7 +56,7 @@ export const makeOperations = ({ store, self, onTrouble }: OperationsParts): Ope
     let wait = pollMillis
     const errors: Array<unknown> = []
     for (const id of await openIds()) {
-      if (stopping) break
+      if (stop.isAsked) break
       // One that cannot go on holds up no other.
       await stepOf(id).then(
         (millis) => (wait = Math.min(wait, millis)),
@@ -179,9 +179,9 @@ export const makeOperations = ({ store, self, onTrouble }: OperationsParts): Ope
   }
 
   const run = async (): Promise<void> => {
-    while (!stopping) {
+    while (!stop.isAsked) {
       const millis = await safely("go on with operations", tick, pollMillis)
-      if (millis > 0 && !stopping) await pause(millis)
+      if (millis > 0 && !stop.isAsked) await pause(millis)
     }
     await safely("give up operations", release, undefined)
   }
@@ -201,7 +201,7 @@ export const makeOperations = ({ store, self, onTrouble }: OperationsParts): Ope
       loop ??= run()
     },
     stop: async () => {
-      stopping = true
+      stop.isAsked = true
       wake()
       await loop
     },
