@@ -47,6 +47,10 @@ export const groupLetters = async (store: BulkStore, filter: LetterFilter): Prom
     exact = page.next === null
     before = page.next ?? undefined
   }
+  if (!exact) {
+    const more = await lookLetters(store, filter, before, 1)
+    exact = more.letters.length === 0 && more.next === null
+  }
   return { groups: [...groups.values()].sort((a, b) => b.count - a.count), letters, exact }
 }
 

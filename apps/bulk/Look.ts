@@ -1,6 +1,7 @@
 // How bulk work finds what it is about: page by page, the newest first, each page from where the one before ended. A place
 // is plain data, so that another process can go on from it.
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
+import type { Run } from "../../core/domain/Run.ts"
 import { batchMax, pageMax } from "../../core/ports/StoreLimits.ts"
 import {
   boundsOf,
@@ -51,19 +52,18 @@ export const beginOf = (bulk: Bulk): Place => ({
 export const look = async (store: BulkStore, bulk: Bulk, from: Place, take: number): Promise<Found> => {
   const isLetters = bulk.kind !== "cancelRuns"
   const jobs = await jobsIn(store, bulk)
-  let place: Place | null = from
   const ids: Array<string> = []
+  let place: Place | null = from
   let looked = 0
   while (place !== null && ids.length === 0 && looked < rowsMax) {
-    const page: Page = await (isLetters ? letterPage : runPage)(store, bulk, place, take, jobs)
+    const page: Page<DeadLetter | Run> = isLetters
+      ? await lettersBelow(store, bulk, place.before, take, jobs)
+      : await runsBelow(store, bulk, place, take, jobs)
+    ids.push(...page.taken.map((row) => ("runId" in row ? row.runId : row.id)))
     looked += page.looked
-    ids.push(...page.rows)
-    place =
-      page.last === null
-        ? isLetters
-          ? null
-          : nextState(bulk, { ...place, found: place.found || ids.length > 0 })
-        : { ...place, before: page.last, found: place.found || ids.length > 0 }
+    const found: boolean = place.found || ids.length > 0
+    if (page.last !== null) place = { ...place, before: page.last, found }
+    else place = isLetters ? null : nextState(bulk, { ...place, found })
   }
   return { ids, looked, next: place }
 }
@@ -83,14 +83,21 @@ export const previewOf = async (store: BulkStore, bulk: Bulk): Promise<Preview> 
   let place: Place | null = beginOf(bulk)
   let [value, looked] = [0, 0]
   const sample: Array<string> = []
-  while (place !== null && place.round === 0 && looked < lookedMax) {
-    const found: Found = await look(store, bulk, place, pageMax)
+  const isOver = (): boolean => place === null || place.round > 0
+  const step = async (take: number): Promise<Found> => {
+    const found = await look(store, bulk, place ?? beginOf(bulk), take)
+    place = found.next
+    return found
+  }
+  while (!isOver() && looked < lookedMax) {
+    const found = await step(pageMax)
     value += found.ids.length
     looked += found.looked
     sample.push(...found.ids.slice(0, sampleMax - sample.length))
-    place = found.next
   }
-  return { total: { value, exact: place === null || place.round > 0 }, sample }
+  // Whether these were all, only one more look tells.
+  const exact = isOver() || ((await step(1)).ids.length === 0 && isOver())
+  return { total: { value, exact }, sample }
 }
 
 /** Which letters to read: those of bulk work, without the rest of it. */
@@ -116,39 +123,25 @@ export const lookLetters = async (
   let place: string | null = before ?? topOf(filter)
   let looked = 0
   while (place !== null && letters.length < take && looked < rowsMax) {
-    const page: LetterPage = await lettersBelow(store, filter, place, take - letters.length, jobs)
-    letters.push(...page.letters)
+    const page: Page<DeadLetter> = await lettersBelow(store, filter, place, take - letters.length, jobs)
+    letters.push(...page.taken)
     looked += page.looked
     place = page.last
   }
   return { letters, looked, next: place }
 }
 
-interface Page {
-  readonly rows: ReadonlyArray<string>
+/** Of a page of the store: what is meant, and how far that went. */
+interface Page<R> {
+  readonly taken: ReadonlyArray<R>
   readonly looked: number
   /** The id of the last row that was looked at; `null`: there is no more. */
   readonly last: string | null
 }
 
-interface LetterPage {
-  readonly letters: ReadonlyArray<DeadLetter>
-  readonly looked: number
-  readonly last: string | null
-}
-
 type Jobs = ReadonlyArray<string> | undefined
 
-const letterPage = async (
-  store: BulkStore,
-  bulk: Bulk,
-  from: Place,
-  take: number,
-  jobs: Jobs,
-): Promise<Page> => {
-  const { letters, looked, last } = await lettersBelow(store, bulk, from.before, take, jobs)
-  return { rows: letters.map(({ runId }) => runId), looked, last }
-}
+const nobody = { taken: [], looked: 0, last: null }
 
 const lettersBelow = async (
   store: BulkStore,
@@ -156,72 +149,50 @@ const lettersBelow = async (
   before: string,
   take: number,
   jobs: Jobs,
-): Promise<LetterPage> => {
-  const { job } = filter.filter
-  if (jobs?.length === 0) return { letters: [], looked: 0, last: null }
-  const rows = await store.deadLetters({ ...narrowed(job, jobs), before, limit: pageMax })
-  const isMeant = isLetterOf(filter)
-  return cut(
-    rows,
-    ({ runId }) => runId,
-    isMeant,
-    boundsOf(filter).above,
-    take,
-    (letters, looked, last) => ({
-      letters,
-      looked,
-      last,
-    }),
-  )
+): Promise<Page<DeadLetter>> => {
+  const { job, error, fingerprint } = filter.filter
+  if (jobs?.length === 0) return nobody
+  // Of what the store cannot tell apart a whole page is read: few of it may count.
+  const limit = error === undefined && fingerprint === undefined ? take : pageMax
+  const rows = await store.deadLetters({ ...narrowed(job, jobs), before, limit })
+  return firstOf(rows, limit, take, ({ runId }) => runId, isLetterOf(filter), boundsOf(filter).above)
 }
 
-const runPage = async (
+const runsBelow = async (
   store: BulkStore,
   bulk: Bulk,
   { before, state }: Place,
   take: number,
   jobs: Jobs,
-): Promise<Page> => {
+): Promise<Page<Run>> => {
   const { job, queue } = bulk.filter
-  const states = statesOf(bulk)
-  if (jobs?.length === 0) return { rows: [], looked: 0, last: null }
+  if (jobs?.length === 0) return nobody
   const rows = await store.list({
-    state: states[state] ?? "ready",
+    state: statesOf(bulk)[state] ?? "ready",
     ...narrowed(job, jobs),
     ...(queue === undefined ? {} : { queue }),
     before,
-    limit: pageMax,
+    limit: take,
   })
-  return cut(
-    rows,
-    ({ id }) => id,
-    isRunOf(bulk),
-    boundsOf(bulk).above,
-    take,
-    (runs, looked, last) => ({
-      rows: runs.map(({ id }) => id),
-      looked,
-      last,
-    }),
-  )
+  return firstOf(rows, take, take, ({ id }) => id, isRunOf(bulk), boundsOf(bulk).above)
 }
 
-/** Of a page of the store: the first ones that are meant, and how far that went. */
-const cut = <R, A>(
+/** The first rows that are meant, at most `take`, of what was read with a limit. */
+const firstOf = <R>(
   rows: ReadonlyArray<R>,
+  limit: number,
+  take: number,
   idOf: (row: R) => string,
   isMeant: (row: R) => boolean,
   above: string,
-  take: number,
-  answer: (taken: ReadonlyArray<R>, looked: number, last: string | null) => A,
-): A => {
+): Page<R> => {
   const taken: Array<R> = []
   for (const [index, row] of rows.entries()) {
-    if (idOf(row) <= above) return answer(taken, index + 1, null)
-    if (isMeant(row) && taken.push(row) === take) return answer(taken, index + 1, idOf(row))
+    if (idOf(row) <= above) return { taken, looked: index + 1, last: null }
+    if (isMeant(row) && taken.push(row) === take) return { taken, looked: index + 1, last: idOf(row) }
   }
-  const last = rows.at(-1)
-  return answer(taken, rows.length, last === undefined || rows.length < pageMax ? null : idOf(last))
+  const last = rows.length < limit ? undefined : rows.at(-1)
+  return { taken, looked: rows.length, last: last === undefined ? null : idOf(last) }
 }
 
 // Of a letter it is the instant of death that says whether it came later, whoever made the id and with which clock.
