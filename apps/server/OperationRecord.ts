@@ -77,9 +77,9 @@ export const putOperation = async (
 /** Stores a new one; it begins when a server of this store looks for work, which each does every second. */
 export const addOperation = async (store: AskedStore, operation: Operation): Promise<void> => {
   const { id, createdAt } = operation
-  // In this order: one that nobody finds would never begin.
+  // In this order: one that nobody finds would never begin. The sign stays until the end, however slow the rate.
   await store.putRecords([
-    { kind: openKind, id, body: "{}", expiresAt: createdAt + keptMillis, expected: null },
+    { kind: openKind, id, body: "{}", expiresAt: null, expected: null },
     recordOf(operation, 0, createdAt),
   ])
 }

@@ -23,7 +23,7 @@ export interface OperationsParts {
   readonly store: AskedStore
   /** This server, for others: unique. */
   readonly self: string
-  /** Hears when it cannot go on; the first time of several in a row. */
+  /** Hears of operations that fail, and when it cannot go on, the first time of several in a row. */
   readonly onTrouble: (doing: string, error: unknown) => void
 }
 
@@ -41,6 +41,7 @@ export interface Operations {
 export const leaseMillis = 30_000
 const pollMillis = 1_000
 const triesMax = 5
+const fault = "This is a fault of the server. Its log has more under the operation's id"
 
 /** Makes it; it begins with `start`. */
 export const makeOperations = ({ store, self, onTrouble }: OperationsParts): Operations => {
@@ -81,9 +82,10 @@ export const makeOperations = ({ store, self, onTrouble }: OperationsParts): Ope
     } catch (error) {
       // The store may answer later. Anything else would be the same each time.
       if (error instanceof Refused || errorInfo(error).name === "StoreError") throw error
+      onTrouble(`do operation ${id}`, error)
       const failed = await readOperation(store, id)
-      if (failed !== undefined && !isOver(failed.operation))
-        await end(failed, now, { state: "failed", error: errorInfo(error).message })
+      const isOwn = failed?.operation.owner === self || failed?.version === stored.version
+      if (failed !== undefined && isOwn) await end(failed, now, { state: "failed", error: fault })
       return pollMillis
     }
   }

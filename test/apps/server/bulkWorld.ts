@@ -60,6 +60,7 @@ export const makeBulkWorld = () => {
       }
     },
   })
+  const troubles: Array<string> = []
   const store: AskedStore = askedStore(contextDriver(watched))
   const read = async (id: string): Promise<Operation> => {
     const stored = await readOperation(store, id)
@@ -70,6 +71,8 @@ export const makeBulkWorld = () => {
     driver,
     store,
     breaks,
+    /** What servers could not do. */
+    troubles,
     now: () => clock,
     pass: (millis: number) => {
       clock += millis
@@ -84,9 +87,7 @@ export const makeBulkWorld = () => {
       makeOperations({
         store,
         self,
-        onTrouble: () => {
-          throw new Error("tick tells its own errors")
-        },
+        onTrouble: (doing) => troubles.push(doing),
       }),
     begin: async (asked: BulkAsked, caller: Caller = operator): Promise<Operation> => {
       const { body } = await beginBulk({ store }, caller, asked)

@@ -329,7 +329,7 @@ describe("the store that fails", () => {
     expect(await world.read(broken.id)).toMatchObject({ state: "succeeded", done: 3 })
   })
 
-  test("a place that nobody can go on from ends it as failed", async () => {
+  test("a kind of work that nobody knows ends it as failed, and the log knows why", async () => {
     await world.letters(3)
     const { id } = await world.begin(replayAll)
     const stored = await readOperation(world.store, id)
@@ -341,7 +341,12 @@ describe("the store that fails", () => {
       world.now(),
     )
     await world.work(world.server("a"), id)
-    expect(await world.read(id)).toMatchObject({ state: "failed", done: 0 })
+    expect(await world.read(id)).toMatchObject({
+      state: "failed",
+      done: 0,
+      error: expect.stringContaining("fault of the server"),
+    })
+    expect(world.troubles).toEqual([`do operation ${id}`])
     expect(await signs()).toEqual([])
   })
 })
@@ -459,4 +464,6 @@ test("operations are kept as records", async () => {
   const { id } = await world.begin(replayAll)
   const [row] = await world.driver.records({ kind: operationKind, order: "ascending", limit: 1 })
   expect(row).toMatchObject({ id, version: 1, expiresAt: world.now() + 30 * 86_400_000 })
+  // What says that it is there stays until the end, be that in years.
+  expect(await signs()).toMatchObject([{ id, expiresAt: null }])
 })
