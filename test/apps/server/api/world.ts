@@ -63,7 +63,7 @@ export const startWorld = async (config: Config): Promise<World> => {
         { remoteAddress: from },
       )
       const text = await response.text()
-      const isJson = /json/.test(response.headers.get("content-type") ?? "")
+      const isJson = /\/(?:problem\+)?json\b/.test(response.headers.get("content-type") ?? "")
       return {
         status: response.status,
         headers: response.headers,
