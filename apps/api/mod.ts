@@ -1,5 +1,7 @@
 // All routes of the HTTP API, by name.
 import { accessApi } from "./access.ts"
+import { deadApi } from "./dead.ts"
+import { operationsApi } from "./operations.ts"
 import { runsApi } from "./runs.ts"
 import { schedulesApi } from "./schedules.ts"
 import { workersApi } from "./workers.ts"
@@ -8,7 +10,14 @@ export * from "./Endpoint.ts"
 export * from "./problemCodes.ts"
 
 /** By name: the name is also that of the client's method. */
-export const api = { ...runsApi, ...schedulesApi, ...workersApi, ...accessApi } as const
+export const api = {
+  ...runsApi,
+  ...schedulesApi,
+  ...deadApi,
+  ...operationsApi,
+  ...workersApi,
+  ...accessApi,
+} as const
 
 /** The name of a route. */
 export type ApiName = keyof typeof api

@@ -66,6 +66,8 @@ export const flagTypes = {
   wait: { type: "boolean" },
   delay: { type: "string" },
   key: { type: "string" },
+  where: { type: "string" },
+  yes: { type: "boolean" },
   system: { type: "boolean" },
   out: { type: "string" },
   runtime: { type: "string" },

@@ -3,7 +3,8 @@ import type { Run, RunState } from "../../core/domain/Run.ts"
 import { runStates } from "../../core/domain/Run.ts"
 import { quote } from "../../core/domain/TimeSpan.ts"
 import type { FlowView, StoreDriver } from "../../core/ports/StoreDriver.ts"
-import { UsageError } from "./errors.ts"
+import { bulk } from "./bulk.ts"
+import { exitCodes, UsageError } from "./errors.ts"
 import { explainRun, runExplain } from "./explain.ts"
 import { countsOf, countsText, readFlow, type StepRow, stepName } from "./flowView.ts"
 import { dateOf, plain, printFields, printRows, spanOf } from "./format.ts"
@@ -86,14 +87,19 @@ export const runCommands: Readonly<Record<string, Command>> = {
   "run explain": runExplain,
   ...runHands,
   "run cancel": storeCommand(
-    "run cancel ID [--reason TEXT]",
-    "end a run that has not ended",
+    "run cancel ID | --where state=S,job=J,queue=Q [--reason TEXT] [--dry-run] [--yes]",
+    "end a run that has not ended, or all of a filter",
     async (store, args, flags) => {
+      if (flags.where !== undefined) {
+        none(args)
+        return bulk(store, "cancelRuns", flags)
+      }
       const id = only(args, "run id")
       const [answer] = await store.cancel([id], flags.reason ?? "Cancelled from the command line")
       if (answer?.result === "unknown") throw notFound("run", id)
       console.error(answer?.result === "final" ? `Run ${id} had ended already.` : `Run ${id} is cancelled.`)
       await tell(store, id)
+      return exitCodes.ok
     },
   ),
 }

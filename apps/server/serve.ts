@@ -22,6 +22,7 @@ import { type Books, checkDoor, openBooks } from "./Books.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
 import { makeRunLog } from "./RunLog.ts"
 import { makeRunWaits } from "./RunWaits.ts"
+import { makeOperations } from "./Operations.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
 
 /** Something that happened in a server. */
@@ -174,11 +175,14 @@ const serveStore = async (
   // Workers that came before the first token end with it; until then there is none that could be revoked.
   tokens.watch((valid) => tokens.isRequired() && desk?.keepOnly(valid))
 
+  const operations = makeOperations({ store: store.store, self: crypto.randomUUID(), onTrouble: trouble })
+  operations.start()
+
   const stop = async (grace: TimeSpan | undefined): Promise<void> => {
     live.draining = true
     waits.close()
     try {
-      await engine.stop(grace === undefined ? {} : { grace })
+      await Promise.all([operations.stop(), engine.stop(grace === undefined ? {} : { grace })])
     } finally {
       books.stop()
       await listening.stop()

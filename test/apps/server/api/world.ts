@@ -110,7 +110,7 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
         { remoteAddress: from },
       )
       const text = await response.text()
-      const isJson = /json/.test(response.headers.get("content-type") ?? "")
+      const isJson = /\/(?:problem\+)?json\b/.test(response.headers.get("content-type") ?? "")
       return {
         status: response.status,
         headers: response.headers,
