@@ -14,7 +14,7 @@ import { type Events, makeEvents } from "../observe/Event.ts"
 import { Executor } from "../ports/Executor.ts"
 import { OnBroken } from "../observe/Supervisor.ts"
 import { Notifier } from "../ports/Notifier.ts"
-import { RunStore, ScheduleStore, type Store, StoreInfo } from "../ports/Store.ts"
+import { RunStore, type Store, StoreInfo } from "../ports/Store.ts"
 import { makeAftermath } from "../run/Aftermath.ts"
 import { type Dispatcher, makeDispatcher } from "../run/Dispatcher.ts"
 import { makeFlowWatch } from "../run/FlowWatch.ts"
@@ -27,15 +27,15 @@ import { makeParseTrigger } from "../trigger/Triggers.ts"
 import { makeHorizon } from "../wheel/Horizon.ts"
 import { makeWheelTimers } from "../wheel/WheelTimers.ts"
 import type { DeskControl } from "../worker/Desk.ts"
-import { makeBackfill } from "./Backfill.ts"
 import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
 import type { EngineService } from "./EngineService.ts"
 import { makeFlowOperations } from "./FlowOperations.ts"
 import { makeMembership } from "./Membership.ts"
-import { makeOperate } from "./Operate.ts"
+import { makeOrders } from "./Orders.ts"
 import { saveCalendars } from "./SavedCalendars.ts"
 import { saveSchedules } from "./SavedSchedules.ts"
 import { makeRunsOf } from "./ScheduledRuns.ts"
+import { makeScheduleOperations } from "./ScheduleOperations.ts"
 import { isClaimedForWorkers, makeWorkersDesk } from "./WorkersDesk.ts"
 
 export type { EngineService } from "./EngineService.ts"
@@ -71,7 +71,6 @@ const makeEngine = (
 > =>
   Effect.gen(function* () {
     const store = yield* RunStore
-    const scheduleStore = yield* ScheduleStore
     const notifier = yield* Notifier
     const clock = yield* Clock.Clock
     const random = yield* Random.Random
@@ -107,6 +106,19 @@ const makeEngine = (
         events.publish({ kind: "outdated", reason: message })
       },
     })
+    const orders = yield* makeOrders({
+      node: membership.id,
+      onChange: () => {
+        later.desk?.queuesChanged()
+        wake()
+      },
+      onDrain: (order) => later.desk?.hold(order),
+      onWorker: (order) => {
+        if (order.kind === "drainWorker") later.desk?.drain(order.worker, order.graceMillis, order.reason)
+        else later.desk?.disconnect(order.worker, order.reason)
+      },
+      onTrouble,
+    })
     const settler = yield* makeSettler({
       book: config.book,
       random: () => random.nextDoubleUnsafe(),
@@ -139,6 +151,7 @@ const makeEngine = (
       pollMillis: config.pollMillis,
       node: membership.id,
       holdsLease: membership.holdsLease,
+      open: orders.open,
       settler,
       flows,
       timers,
@@ -152,6 +165,7 @@ const makeEngine = (
     const desk = yield* makeWorkersDesk({
       config,
       membership,
+      open: orders.open,
       settler,
       aftermath,
       timers,
@@ -187,8 +201,6 @@ const makeEngine = (
     const parseOwn = makeParseTrigger(parser, calendars.ownBook)
     yield* saveSchedules(config.schedules, { zones, calendars, parse, parseOwn, events })
     const runsOf = makeRunsOf(config.book, ids)
-    const backfill = yield* makeBackfill({ runsOf, parse })
-    const operate = yield* makeOperate({ runsOf, parse })
     const planner = yield* makePlanner({
       parse,
       zones,
@@ -258,9 +270,12 @@ const makeEngine = (
     let grace = 0
 
     const flowOperations = yield* makeFlowOperations({ ids, now, notifier, flows })
+    const scheduleOperations = yield* makeScheduleOperations({ runsOf, parse, notifier, events })
 
     return {
       ...flowOperations,
+      ...scheduleOperations,
+      ...orders,
       events,
       desk,
       node: membership.id,
@@ -281,32 +296,6 @@ const makeEngine = (
             notifier.publish({ kind: "runs", dueAt: now() })
             notifier.publish({ kind: "schedules" })
           }),
-        ),
-      pauseSchedule: (id, paused, note = null) =>
-        Effect.tap(scheduleStore.pauseSchedule(id, paused, note), () =>
-          Effect.sync(() => notifier.publish({ kind: "schedules" })),
-        ),
-      runNow: (id) =>
-        Effect.tap(operate.runNow(id), (answer) =>
-          Effect.sync(() => {
-            if (answer.result !== "created") return
-            if (answer.cancelledId !== null)
-              notifier.publish({ kind: "cancelled", ids: [answer.cancelledId] })
-            notifier.publish({ kind: "runs", dueAt: 0 })
-          }),
-        ),
-      skipNext: (id) =>
-        Effect.tap(operate.skipNext(id), (answer) =>
-          Effect.sync(() => {
-            if (answer.result !== "skipped") return
-            const what = { kind: "occurrence", scheduleId: id, count: 1, reason: "skipped" } as const
-            events.publish({ ...what, at: answer.at })
-            notifier.publish({ kind: "schedules" })
-          }),
-        ),
-      backfill: (id, request) =>
-        Effect.tap(backfill(id, request), () =>
-          Effect.sync(() => notifier.publish({ kind: "runs", dueAt: 0 })),
         ),
       drain: (graceMillis) =>
         Effect.suspend(() => {

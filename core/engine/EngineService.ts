@@ -8,9 +8,10 @@ import type { Desk } from "../worker/WorkersConfig.ts"
 import type { Backfill } from "./Backfill.ts"
 import type { FlowOperations } from "./FlowOperations.ts"
 import type { Operate } from "./Operate.ts"
+import type { OrderCalls } from "./Orders.ts"
 
 /** What can be asked of a running engine. */
-export interface EngineService extends FlowOperations {
+export interface EngineService extends FlowOperations, OrderCalls {
   readonly events: Events
   /** Stores a run; it is acknowledged when it is in the store. */
   readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>
