@@ -19,11 +19,10 @@ import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
 import { worker } from "./worker.ts"
 import { workerTest } from "./workerTest.ts"
+import { version } from "./version.ts"
 import { workerCommands } from "./workers.ts"
 import { serve } from "./serve.ts"
 import { tokenCommands } from "./tokens.ts"
-
-const version = "0.1.0"
 
 /** All commands by their words. */
 const commands: Readonly<Record<string, Command>> = {

@@ -24,6 +24,7 @@ import { makeFlowCalls, type FlowCalls } from "./flowCalls.ts"
 import { makeContexts, makeHandlers } from "./handlers.ts"
 import { checkInput, checkInputSync } from "./input.ts"
 import type { Startable } from "./job.ts"
+import { makeQueueCalls, type QueueCalls } from "./queueCalls.ts"
 import { makeReaders } from "./readers.ts"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
@@ -47,7 +48,7 @@ export interface SentRun<Output = unknown> {
 }
 
 /** A started engine. */
-export interface RunningEngine extends FlowCalls {
+export interface RunningEngine extends FlowCalls, QueueCalls {
   readonly send: <Input, Output>(
     job: Startable<Input, Output>,
     input: Input,
@@ -224,6 +225,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
 
   const running: RunningEngine = {
     ...makeFlowCalls(core, run),
+    ...makeQueueCalls(core, run),
     send: async (job, input, sendOptions = {}) => {
       const { id, result } = await enqueue(await requestOf(job, input, sendOptions))
       return {
