@@ -1,4 +1,8 @@
 // All routes of the HTTP API, by name.
+import { flowsApi } from "./flows.ts"
+import { infoApi } from "./info.ts"
+import { nodesApi } from "./nodes.ts"
+import { queuesApi } from "./queues.ts"
 import { runsApi } from "./runs.ts"
 import { workersApi } from "./workers.ts"
 
@@ -6,7 +10,14 @@ export * from "./Endpoint.ts"
 export * from "./problemCodes.ts"
 
 /** By name: the name is also that of the client's method. */
-export const api = { ...runsApi, ...workersApi } as const
+export const api = {
+  ...runsApi,
+  ...workersApi,
+  ...flowsApi,
+  ...queuesApi,
+  ...nodesApi,
+  ...infoApi,
+} as const
 
 /** The name of a route. */
 export type ApiName = keyof typeof api

@@ -48,8 +48,12 @@ export const bodyOf = <A>(schema: Schema.Codec<A, any>, isOptional = false) => {
   }
 }
 
-const hasBody = (c: Context<ServerEnv>): boolean =>
-  c.req.header("transfer-encoding") !== undefined || (c.req.header("content-length") ?? "0") !== "0"
+// Without a length there is none by the rules of HTTP; who says what it is, as a `Request` made by hand does, has one.
+const hasBody = (c: Context<ServerEnv>): boolean => {
+  const length = c.req.header("content-length")
+  if (length !== undefined) return length !== "0"
+  return c.req.header("transfer-encoding") !== undefined || c.req.header("content-type") !== undefined
+}
 
 const textOf = async (c: Context<ServerEnv>): Promise<string> => {
   try {

@@ -1,6 +1,7 @@
 // The API over a real engine on a memory store, without sockets, for the tests of each group of routes.
 import { makeApp } from "../../../../apps/server/app.ts"
 import { openSharedStore, type SharedStore } from "../../../../apps/server/SharedStore.ts"
+import type { ApiParts } from "../../../../apps/server/api/ApiParts.ts"
 import { checkConfig, type Config } from "../../../../apps/sdk/config.ts"
 import { type RunningEngine, startProject } from "../../../../apps/sdk/engine.ts"
 
@@ -25,6 +26,8 @@ export interface World {
   readonly app: ReturnType<typeof makeApp>
   readonly engine: RunningEngine
   readonly store: SharedStore["store"]
+  /** What handlers stand on, for tests that call them for a caller of their own. */
+  readonly parts: ApiParts
   /** Errors that nobody expected; a good test ends without any. */
   readonly faults: ReadonlyArray<string>
   readonly ask: (method: string, path: string, body?: unknown, asking?: Asking) => Promise<Answered>
@@ -36,11 +39,14 @@ export const startWorld = async (config: Config): Promise<World> => {
   const shared = await openSharedStore(await checkConfig(config))
   const engine = await startProject(shared.project, { guard: false })
   const faults: Array<string> = []
-  const app = makeApp({
+  const parts: ApiParts = {
     project: shared.project,
     engine: () => engine,
     store: shared.store,
     reports: shared.reports,
+  }
+  const app = makeApp({
+    ...parts,
     isReady: async () => true,
     hosts: new Set(),
     origins: new Set(),
@@ -51,6 +57,7 @@ export const startWorld = async (config: Config): Promise<World> => {
     app,
     engine,
     store: shared.store,
+    parts,
     faults,
     ask: async (method, path, body, { headers = {}, from = "127.0.0.1" } = {}) => {
       const response = await app.request(
