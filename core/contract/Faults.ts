@@ -8,6 +8,7 @@ import {
   CredentialStore,
   FlowStore,
   NodeStore,
+  RecordStore,
   RunStore,
   ScheduleStore,
   StoreInfo,
@@ -61,6 +62,7 @@ export const aroundCalls = (
     Context.add(ScheduleStore, wrap(Context.get(store, ScheduleStore))),
     Context.add(NodeStore, wrap(Context.get(store, NodeStore))),
     Context.add(CredentialStore, wrap(Context.get(store, CredentialStore))),
+    Context.add(RecordStore, wrap(Context.get(store, RecordStore))),
     Context.add(StoreInfo, { capabilities, now: around("now", [], now) }),
   )
 }

@@ -43,6 +43,7 @@ const reads: ReadonlySet<string> = new Set<StoreOperation>([
   "nodes",
   "workers",
   "credentials",
+  "records",
   "now",
 ])
 
