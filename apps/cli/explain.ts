@@ -6,6 +6,7 @@ import { whyWaits } from "../../core/worker/WhyWaits.ts"
 import { engineDefaults } from "../../core/engine/EngineConfig.ts"
 import { placementIn } from "../sdk/checkWork.ts"
 import { jobNames } from "../sdk/flow.ts"
+import { pausedQueues } from "../sdk/orders.ts"
 import { dateOf, plain, printRows, spanOf } from "./format.ts"
 import { reportsOf } from "./workers.ts"
 import { findConfig, loadConfig } from "./loadConfig.ts"
@@ -16,7 +17,7 @@ const needsMax = 1000
 
 /** Explains a run of the store. */
 export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Promise<Explanation> => {
-  const [flow, parent, needs, nodes, counts, now, reports, config] = await Promise.all([
+  const [flow, parent, needs, nodes, counts, now, reports, paused, config] = await Promise.all([
     store.flowOf(run.id),
     run.parentId === null ? null : store.flowOf(run.parentId),
     store.get(run.needs.slice(0, needsMax)),
@@ -24,6 +25,7 @@ export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Pr
     store.counts(),
     store.now(),
     reportsOf(store),
+    pausedQueues(store),
     configOf(flags),
   ])
   const total = (wanted: string): number =>
@@ -36,6 +38,7 @@ export const explainRun = async (store: StoreDriver, run: Run, flags: Flags): Pr
       flow,
       parent,
       nodes,
+      paused: paused.get(run.queue) ?? null,
       readyCount: total("ready"),
       runningCount: total("running"),
       jobs: config === undefined ? null : new Set(config.jobs.flatMap(jobNames)),

@@ -15,6 +15,7 @@ import { migrate } from "./migrate.ts"
 import { nodeCommands } from "./nodes.ts"
 import type { Command } from "./open.ts"
 import { operateCommands } from "./operate.ts"
+import { queueCommands } from "./queues.ts"
 import { runCommands } from "./runs.ts"
 import { scheduleCommands } from "./schedules.ts"
 import { worker } from "./worker.ts"
@@ -38,6 +39,7 @@ const commands: Readonly<Record<string, Command>> = {
   ...calendarCommands,
   ...operateCommands,
   ...deadCommands,
+  ...queueCommands,
   ...nodeCommands,
   ...workerCommands,
   ...tokenCommands,
@@ -66,6 +68,8 @@ const options = {
   to: { type: "string" },
   max: { type: "string" },
   note: { type: "string" },
+  grace: { type: "string" },
+  node: { type: "string" },
   order: { type: "string" },
   "dry-run": { type: "boolean" },
   "fast-forward": { type: "string" },

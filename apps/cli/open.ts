@@ -24,6 +24,8 @@ export interface Flags {
   readonly from?: ReadonlyArray<string>
   readonly to?: string
   readonly note?: string
+  readonly grace?: string
+  readonly node?: string
   readonly max?: string
   readonly order?: string
   readonly "dry-run"?: boolean

@@ -10,7 +10,7 @@ import {
   type WorkerOrder,
   workerRecord,
 } from "../../core/engine/NodeOrders.ts"
-import type { RecordStoreDriver, StoreDriver } from "../../core/ports/StoreDriver.ts"
+import type { RecordFilter, RecordRow, RecordStoreDriver, StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { pausedFilter, pausedIn, type PausedQueue } from "../../core/run/PausedQueues.ts"
 
 /** What they need of a store. */
@@ -19,18 +19,24 @@ export type Records = Pick<RecordStoreDriver, "putRecords" | "deleteRecords" | "
 /** How long workers may go on without another word, when they are drained. */
 export const drainGraceMillis = 30_000
 
+// A store of an earlier version of the port has no records: nothing is paused there, and no node drains.
+const rowsOf = async (
+  store: Partial<Pick<Records, "records">>,
+  filter: RecordFilter,
+): Promise<ReadonlyArray<RecordRow>> => (await store.records?.(filter)) ?? []
+
 /** The paused queues, by name. */
 export const pausedQueues = async (
   store: Pick<Records, "records">,
 ): Promise<ReadonlyMap<string, PausedQueue>> =>
-  new Map(pausedIn(await store.records(pausedFilter)).map((pause) => [pause.queue, pause]))
+  new Map(pausedIn(await rowsOf(store, pausedFilter)).map((pause) => [pause.queue, pause]))
 
 /** The nodes that were asked to drain; of those that have gone, some may be among them for a day. */
 export const drainOrders = async (
   store: Pick<Records, "records">,
 ): Promise<ReadonlyMap<string, DrainOrder>> => {
   const found = new Map<string, DrainOrder>()
-  for (const row of await store.records(ordersOf())) {
+  for (const row of await rowsOf(store, ordersOf())) {
     const node = drainingNode(row)
     const order = orderIn(row)
     if (node !== null && order?.kind === "drain") found.set(node, order)
