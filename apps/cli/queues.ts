@@ -41,8 +41,7 @@ export const queueCommands: Readonly<Record<string, Command>> = {
       printRows(flags, lines, {
         queue: (row: Line) => row.queue,
         ready: (row: Line) => String(row.ready),
-        oldest: (row: Line) =>
-          row.oldestDueAt === null ? "-" : `${spanOf(Math.max(0, now - row.oldestDueAt))}`,
+        oldest: (row: Line) => (row.oldestDueAt === null ? "-" : spanOf(Math.max(0, now - row.oldestDueAt))),
         running: (row: Line) => String(row.running),
         paused: (row: Line) =>
           row.paused === null

@@ -8,7 +8,7 @@ import type { PausedQueue } from "../../core/run/PausedQueues.ts"
 export interface QueueCalls {
   /**
    * Lets nothing of a queue start any more, whichever node or worker asks: here at once, elsewhere within two seconds. What
-   * runs goes on, and what waits stays ready; its `startWithin` goes on to count. `note`: why, at most 512 characters;
+   * runs goes on, as does what a worker has fetched in advance, and what waits stays ready; its `startWithin` goes on to count. `note`: why, at most 512 characters;
    * `by`: who. The queue need not be one of this config. At most 1,000 are paused at once.
    */
   readonly pauseQueue: (queue: string, note?: string | null, by?: string | null) => Promise<PausedQueue>

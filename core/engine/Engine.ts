@@ -269,13 +269,14 @@ const makeEngine = (
     )
     let grace = 0
 
+    const { open: _, ...orderCalls } = orders
     const flowOperations = yield* makeFlowOperations({ ids, now, notifier, flows })
     const scheduleOperations = yield* makeScheduleOperations({ runsOf, parse, notifier, events })
 
     return {
       ...flowOperations,
       ...scheduleOperations,
-      ...orders,
+      ...orderCalls,
       events,
       desk,
       node: membership.id,

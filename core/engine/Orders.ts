@@ -79,7 +79,10 @@ export const makeOrders = (options: {
       if (order !== null) {
         const left = (row?.expiresAt ?? 0) - clock.currentTimeMillisUnsafe()
         if (row === undefined || left < drainKeptMillis / 2)
-          yield* records.putRecords([drainRecord(node, order, yield* info.now)])
+          // Not over the head of whoever has just told it to go on.
+          yield* records.putRecords([
+            { ...drainRecord(node, order, yield* info.now), expected: row?.version ?? null },
+          ])
         if (draining !== null && draining.as !== node) yield* records.deleteRecords(orderKind, [draining.as])
       }
       const [was, is] = [draining !== null, order !== null]
