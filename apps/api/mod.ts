@@ -2,6 +2,10 @@
 import { accessApi } from "./access.ts"
 import { deadApi } from "./dead.ts"
 import { operationsApi } from "./operations.ts"
+import { flowsApi } from "./flows.ts"
+import { infoApi } from "./info.ts"
+import { nodesApi } from "./nodes.ts"
+import { queuesApi } from "./queues.ts"
 import { runsApi } from "./runs.ts"
 import { schedulesApi } from "./schedules.ts"
 import { workersApi } from "./workers.ts"
@@ -17,6 +21,10 @@ export const api = {
   ...operationsApi,
   ...workersApi,
   ...accessApi,
+  ...flowsApi,
+  ...queuesApi,
+  ...nodesApi,
+  ...infoApi,
 } as const
 
 /** The name of a route. */

@@ -68,6 +68,8 @@ export const flagTypes = {
   key: { type: "string" },
   where: { type: "string" },
   yes: { type: "boolean" },
+  grace: { type: "string" },
+  node: { type: "string" },
   system: { type: "boolean" },
   out: { type: "string" },
   runtime: { type: "string" },

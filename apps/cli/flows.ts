@@ -7,11 +7,11 @@ import { encodePayload } from "../../core/domain/Payload.ts"
 import type { Run } from "../../core/domain/Run.ts"
 import { ascii, dot, type DrawState, mermaid } from "../../core/flow/Draw.ts"
 import { type Graph, parseGraph } from "../../core/flow/Graph.ts"
-import { targetsOf } from "../../core/flow/Edges.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 import { newRuns } from "../../core/run/Enqueue.ts"
 import { checkConfig, type Project } from "../sdk/config.ts"
 import { checkInput } from "../sdk/input.ts"
+import { graphSteps } from "../sdk/stepRows.ts"
 import { UsageError } from "./errors.ts"
 import { flowHands, newId, whatNext } from "./flowHands.ts"
 import { flowShow } from "./flowShow.ts"
@@ -151,17 +151,8 @@ const draw = (graph: Graph, flags: Flags, what: object, states?: ReadonlyArray<D
   for (const line of lines) console.log(line)
 }
 
-const valuesOf = (graph: Graph, states: ReadonlyArray<DrawState> | undefined): ReadonlyArray<object> => {
-  const { starts, order } = graph.layers
-  const layers = new Int32Array(graph.size)
-  for (let layer = 0; layer < graph.layers.count; layer++)
-    for (const step of order.subarray(starts[layer], starts[layer + 1])) layers[step] = layer + 1
-  return graph.ids.map((id, step) => ({
-    id,
-    layer: layers[step],
-    needs: Array.from(targetsOf(graph.needs, step), (need) => graph.ids[need]),
-    rule: graph.rules[step],
-    allowFailure: graph.allowFailure[step],
-    ...(states === undefined ? {} : { state: states[step] }),
+const valuesOf = (graph: Graph, states: ReadonlyArray<DrawState> | undefined): ReadonlyArray<object> =>
+  graphSteps(graph).map((step, place) => ({
+    ...step,
+    ...(states === undefined ? {} : { state: states[place] }),
   }))
-}

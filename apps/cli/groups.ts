@@ -36,6 +36,7 @@ export const groups: Readonly<Record<string, Load>> = {
   calendar: async () => (await import("./calendars.ts")).calendarCommands,
   dead: async () => (await import("./dead.ts")).deadCommands,
   node: async () => (await import("./nodes.ts")).nodeCommands,
+  queue: async () => (await import("./queues.ts")).queueCommands,
   token: async () => (await import("./tokens.ts")).tokenCommands,
   export: transfer,
   import: transfer,

@@ -1,8 +1,12 @@
-// `uhrwerk worker list`: the workers that are connected to the engines of a store, as these tell of them every few seconds.
+// `uhrwerk worker list | drain | disconnect`: the workers that are connected to the engines of a store, as these tell of them every few seconds.
 import type { WorkerView } from "../../core/worker/WorkerView.ts"
+import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
+import type { WorkerOrder } from "../../core/engine/NodeOrders.ts"
+import { orderWorker } from "../sdk/orders.ts"
 import { reportsOf } from "../sdk/workerReports.ts"
-import { fromNow, isTable, printRows } from "./format.ts"
-import { type Command, none, storeCommand } from "./open.ts"
+import { fromNow, isTable, plain, printAnswer, printRows } from "./format.ts"
+import { graceOf, reasonOf } from "./nodes.ts"
+import { type Command, type Flags, none, notFound, only, storeCommand } from "./open.ts"
 
 /** The commands by their words. */
 export const workerCommands: Readonly<Record<string, Command>> = {
@@ -36,6 +40,37 @@ export const workerCommands: Readonly<Record<string, Command>> = {
       if (workers.length === 0 && leftOut === 0 && isTable(flags)) console.error(noneBecause(reports.length))
     },
   ),
+  "worker drain": storeCommand(
+    "worker drain NAME [--grace SPAN] [--reason TEXT] [--node ID]",
+    "it takes nothing more, finishes and goes",
+    async (store, args, flags) => {
+      const worker = only(args, "worker's name")
+      const reason = reasonOf(flags, "drained from the command line")
+      const order = { kind: "drainWorker", worker, graceMillis: graceOf(flags), reason } as const
+      await tell(store, flags, order)
+    },
+  ),
+  "worker disconnect": storeCommand(
+    "worker disconnect NAME [--reason TEXT] [--node ID]",
+    "end its session now; what it has begun is lost with an attempt",
+    async (store, args, flags) => {
+      const worker = only(args, "worker's name")
+      const reason = reasonOf(flags, "disconnected from the command line")
+      await tell(store, flags, { kind: "disconnectWorker", worker, reason })
+    },
+  ),
+}
+
+const tell = async (store: StoreDriver, flags: Flags, order: WorkerOrder): Promise<void> => {
+  const { worker } = order
+  const [found] = (await reportsOf(store))
+    .flatMap(({ report }) => report.workers)
+    .filter(({ name, node }) => name === worker && (flags.node === undefined || node === flags.node))
+    .toSorted((a, b) => b.connectedAt - a.connectedAt)
+  if (found === undefined) throw notFound("worker", worker)
+  await orderWorker(store, found.node, order)
+  console.error(`Node ${found.node}, where it is connected, tells it within two seconds.`)
+  printAnswer(flags, { worker, node: found.node, order: order.kind }, `${plain(worker)} told`)
 }
 
 const noneBecause = (nodes: number): string =>

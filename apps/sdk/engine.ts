@@ -22,6 +22,7 @@ import { makeFlowCalls, type FlowCalls } from "./flowCalls.ts"
 import { makeContexts, makeHandlers } from "./handlers.ts"
 import { checkInput, checkInputSync } from "./input.ts"
 import type { Startable } from "./job.ts"
+import { makeQueueCalls, type QueueCalls } from "./queueCalls.ts"
 import { makeReaders } from "./readers.ts"
 import { zoneDataVersion } from "../../core/trigger/Zone.ts"
 import { runtimeName } from "./runtime.ts"
@@ -46,7 +47,7 @@ export interface SentRun<Output = unknown> {
 }
 
 /** A started engine. */
-export interface RunningEngine extends FlowCalls, ScheduleCalls {
+export interface RunningEngine extends FlowCalls, ScheduleCalls, QueueCalls {
   readonly send: <Input, Output>(
     job: Startable<Input, Output>,
     input: Input,
@@ -223,6 +224,7 @@ export const startProject = async (project: Project, options: StartOptions = {})
   const running: RunningEngine = {
     ...makeFlowCalls(core, run),
     ...makeScheduleCalls(project, core, run),
+    ...makeQueueCalls(core, run),
     send: async (job, input, sendOptions = {}) => {
       const { id, result } = await enqueue(await requestOf(job, input, sendOptions))
       return {

@@ -7,6 +7,7 @@ import { explain, type Explanation, type TimeWords } from "../../core/run/Explai
 import { type CompiledPlacement, compilePlacement } from "../../core/worker/Placement.ts"
 import { whyWaits } from "../../core/worker/WhyWaits.ts"
 import type { Project } from "./config.ts"
+import { pausedQueues } from "./orders.ts"
 import { reportsOf } from "./workerReports.ts"
 
 /** What engines on the store are like, as far as a config says it. */
@@ -40,7 +41,7 @@ const needsMax = 1000
 
 /** Explains a run of the store. */
 export const explainRun = async (
-  store: Pick<StoreDriver, "flowOf" | "get" | "nodes" | "workers" | "counts" | "now">,
+  store: Pick<StoreDriver, "flowOf" | "get" | "nodes" | "workers" | "counts" | "now" | "records">,
   run: Run,
   around: Surroundings & {
     readonly words: TimeWords
@@ -49,13 +50,14 @@ export const explainRun = async (
   },
 ): Promise<Explanation> => {
   const { jobs, slots, placement, words, maySee = () => true } = around
-  const [flow, parent, needs, nodes, counts, now, reports] = await Promise.all([
+  const [flow, parent, needs, nodes, counts, now, paused, reports] = await Promise.all([
     store.flowOf(run.id),
     run.parentId === null ? null : store.flowOf(run.parentId),
     store.get(run.needs.slice(0, needsMax)),
     store.nodes(),
     store.counts(),
     store.now(),
+    pausedQueues(store),
     placement === undefined ? [] : reportsOf(store),
   ])
   const total = (wanted: string): number =>
@@ -67,6 +69,7 @@ export const explainRun = async (
       flow,
       parent: parent !== null && maySee(parent.run.job) ? parent : null,
       nodes,
+      paused: paused.get(run.queue) ?? null,
       readyCount: total("ready"),
       runningCount: total("running"),
       jobs,

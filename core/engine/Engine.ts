@@ -31,6 +31,7 @@ import { type EngineConfig, engineDefaults } from "./EngineConfig.ts"
 import type { EngineService } from "./EngineService.ts"
 import { makeFlowOperations } from "./FlowOperations.ts"
 import { makeMembership } from "./Membership.ts"
+import { makeOrders } from "./Orders.ts"
 import { saveCalendars } from "./SavedCalendars.ts"
 import { makeScheduleHands } from "./ScheduleHands.ts"
 import { saveSchedules } from "./SavedSchedules.ts"
@@ -105,6 +106,19 @@ const makeEngine = (
         events.publish({ kind: "outdated", reason: message })
       },
     })
+    const orders = yield* makeOrders({
+      node: membership.id,
+      onChange: () => {
+        later.desk?.queuesChanged()
+        wake()
+      },
+      onDrain: (order) => later.desk?.hold(order),
+      onWorker: (order) => {
+        if (order.kind === "drainWorker") later.desk?.drain(order.worker, order.graceMillis, order.reason)
+        else later.desk?.disconnect(order.worker, order.reason)
+      },
+      onTrouble,
+    })
     const settler = yield* makeSettler({
       book: config.book,
       random: () => random.nextDoubleUnsafe(),
@@ -137,6 +151,7 @@ const makeEngine = (
       pollMillis: config.pollMillis,
       node: membership.id,
       holdsLease: membership.holdsLease,
+      open: orders.open,
       settler,
       flows,
       timers,
@@ -150,6 +165,7 @@ const makeEngine = (
     const desk = yield* makeWorkersDesk({
       config,
       membership,
+      open: orders.open,
       settler,
       aftermath,
       timers,
@@ -254,11 +270,13 @@ const makeEngine = (
     )
     let grace = 0
 
+    const { open: _, ...orderCalls } = orders
     const flowOperations = yield* makeFlowOperations({ ids, now, notifier, flows })
 
     return {
       ...flowOperations,
       ...hands,
+      ...orderCalls,
       events,
       desk,
       node: membership.id,

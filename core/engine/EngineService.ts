@@ -6,10 +6,11 @@ import type { Cancelled, Enqueued, Replayed } from "../ports/StoreDriver.ts"
 import type { Enqueue, EnqueueError, RunRequest } from "../run/Enqueue.ts"
 import type { Desk } from "../worker/WorkersConfig.ts"
 import type { FlowOperations } from "./FlowOperations.ts"
+import type { OrderCalls } from "./Orders.ts"
 import type { ScheduleHands } from "./ScheduleHands.ts"
 
 /** What can be asked of a running engine. */
-export interface EngineService extends FlowOperations, ScheduleHands {
+export interface EngineService extends FlowOperations, ScheduleHands, OrderCalls {
   readonly events: Events
   /** Stores a run; it is acknowledged when it is in the store. */
   readonly enqueue: (request: RunRequest) => Effect.Effect<Enqueued, EnqueueError>

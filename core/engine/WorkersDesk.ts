@@ -28,6 +28,8 @@ import type { Membership } from "./Membership.ts"
 export interface WorkersDeskOptions {
   readonly config: EngineConfig
   readonly membership: Membership
+  /** Those of these queues that are not paused. */
+  readonly open: (queues: ReadonlyArray<string>) => ReadonlyArray<string>
   readonly settler: Settler
   readonly aftermath: Aftermath
   readonly timers: Timers
@@ -67,6 +69,7 @@ export const makeWorkersDesk = (
       ownJobs,
       node: membership.id,
       holdsLease: membership.holdsLease,
+      open: options.open,
       pollMillis: config.pollMillis,
       timers: options.timers,
       events: options.events,

@@ -55,6 +55,8 @@ export interface DispatcherOptions {
   readonly node: () => string
   /** Whether the node believes that its lease holds: without it nothing is claimed. */
   readonly holdsLease: () => boolean
+  /** Those of these queues that are not paused; the same list for the same one while nothing changes. */
+  readonly open: (queues: ReadonlyArray<string>) => ReadonlyArray<string>
   readonly settler: Settler
   readonly flows: FlowWatch
   readonly timers: Timers
@@ -170,6 +172,14 @@ export const makeDispatcher = (
       }
     })
 
+    // A claim also ends what is over its deadline or too late to start: while all is paused nobody else would.
+    let promotedAt = Number.NEGATIVE_INFINITY
+    const promote = Effect.suspend(() => {
+      if (monotonic() - promotedAt < options.pollMillis) return Effect.void
+      promotedAt = monotonic()
+      return store.promote(claimMax)
+    })
+
     /** Claims and starts once; answers whether there may be more. */
     const claimOnce = Effect.gen(function* () {
       const free = Math.min(slots - carried.running, 2 * slots - carried.size, claimMax)
@@ -187,7 +197,20 @@ export const makeDispatcher = (
       }
       // Each queue is asked first in turn, so that a full one does not starve the others.
       queues = [...queues.slice(1), ...queues.slice(0, 1)]
-      const runs = yield* store.claim({ node, queues, jobs, limit: free, acknowledged: true, expanding })
+      const open = options.open(queues)
+      if (open.length === 0) {
+        mayBeMore = false
+        yield* promote
+        return false
+      }
+      const runs = yield* store.claim({
+        node,
+        queues: open,
+        jobs,
+        limit: free,
+        acknowledged: true,
+        expanding,
+      })
       mayBeMore = runs.length === free
       yield* startAll(runs)
       return mayBeMore

@@ -5,6 +5,7 @@ import { quote } from "../domain/TimeSpan.ts"
 import { isFinal, type Run } from "../domain/Run.ts"
 import { lossMax } from "../domain/Transition.ts"
 import type { FlowView, NodeRow } from "../ports/StoreDriver.ts"
+import type { PausedQueue } from "./PausedQueues.ts"
 
 /** What is known around a run. */
 export interface RunFacts {
@@ -28,6 +29,8 @@ export interface RunFacts {
    * fits has room. Absent: an engine's own process carries it out, or it is not known here.
    */
   readonly workers?: Explanation | null
+  /** Its queue's pause; absent or `null`: there is none. */
+  readonly paused?: PausedQueue | null
   /** The store's clock. */
   readonly now: number
 }
@@ -157,6 +160,13 @@ const gateOf = (facts: RunFacts, words: TimeWords, since: number): Explanation =
   const { run, nodes, jobs, slots, runningCount, readyCount, now } = facts
   if (run.expiresAt !== null && run.expiresAt <= now) {
     return plainly("its time to start has passed, and an engine that looks ends it as expired")
+  }
+  if (facts.paused) {
+    const note = facts.paused.note === null ? "" : ` (${facts.paused.note})`
+    return {
+      why: `queue ${quote(run.queue)} is paused since ${words.at(facts.paused.at)}${note}`,
+      next: `Let it go on: uhrwerk queue resume ${run.queue}`,
+    }
   }
   const live = nodes.filter(({ expiresAt }) => expiresAt > now)
   const last = Math.max(...nodes.map(({ expiresAt }) => expiresAt))

@@ -29,6 +29,8 @@ export interface AssignerOptions {
   readonly seats: () => Iterable<Seat>
   readonly node: () => string
   readonly holdsLease: () => boolean
+  /** Those of these queues that are not paused; `changed` is called when that is others. */
+  readonly open: (queues: ReadonlyArray<string>) => ReadonlyArray<string>
   readonly pollMillis: number
   readonly inputsOf: (runs: ReadonlyArray<Run>) => Effect.Effect<(run: Run) => Inputs, StoreError>
   /** Runs that the node holds by the store's word, and nobody here knows of. */
@@ -119,7 +121,7 @@ export const makeAssigner = (
           const job = book.jobs.get(name)
           return job !== undefined && mayRun(seat, job)
         }),
-        queues: seat.hello.queues ?? seat.grant.queues ?? allQueues,
+        queues: options.open(seat.hello.queues ?? seat.grant.queues ?? allQueues),
       }))
       return groupsOf(offers).map(({ jobs, queues, workers }) => ({
         jobs,

@@ -41,6 +41,10 @@ export interface DeskControl extends Desk {
   readonly cancel: (runIds: ReadonlyArray<string>) => void
   /** Steps may have been called off: asks now which attempts are still ours. */
   readonly check: () => void
+  /** Queues were paused or resumed. */
+  readonly queuesChanged: () => void
+  /** The node drains: its workers finish and go, and no new ones are taken; `null`: they may come again. */
+  readonly hold: (drain: { readonly graceMillis: number; readonly reason: string } | null) => void
   readonly has: (run: Run) => boolean
   readonly carriesStepOf: (parentId: string) => boolean
   /** Takes nothing more: what no worker has begun goes back. Outcomes still come in. */
@@ -70,6 +74,7 @@ export const makeDesk = (
     })
     const seats = new Map<string, Seat>()
     let phase: "open" | "closed" | "ended" = "open"
+    let isHeld = false
 
     const course = yield* makeCourse({ ...options, moment, onSettled: () => assigner.wake() })
     const { attempts, lookAfter } = course
@@ -191,7 +196,7 @@ export const makeDesk = (
       moment,
       timers,
       seatOf: (worker) => seats.get(worker),
-      isOpen: () => phase === "open",
+      isOpen: () => phase === "open" && !isHeld,
       open,
       onResumed: (seat) => {
         tell(seat, "resumed", null)
@@ -240,6 +245,14 @@ export const makeDesk = (
           if (ids.has(attempt.run.id)) course.stop(attempt, "cancelled")
       },
       check: lookAfter.check,
+      queuesChanged: assigner.changed,
+      hold: (drain) => {
+        isHeld = drain !== null
+        if (drain === null) return
+        const { graceMillis, reason } = drain
+        for (const seat of seats.values()) seat.step({ kind: "drain", graceMillis, reason })
+        changed()
+      },
       has: (run) => attempts.of(run) !== undefined || assigner.isParked(run) || adoption.has(run),
       carriesStepOf: (parentId) => {
         for (const { run, told } of attempts.values()) if (run.parentId === parentId && !told) return true

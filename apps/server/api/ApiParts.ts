@@ -10,7 +10,7 @@ export type AskedStore = {
   readonly [K in Exclude<keyof StoreDriver, "capabilities" | "close">]: (
     ...args: Parameters<StoreDriver[K]>
   ) => Promise<Awaited<ReturnType<StoreDriver[K]>>>
-}
+} & Pick<StoreDriver, "capabilities">
 
 /** What handlers may use. */
 export interface ApiParts {

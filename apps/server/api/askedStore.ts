@@ -19,7 +19,8 @@ import type { AskedStore } from "./ApiParts.ts"
 export const askedStore = (context: Context.Context<Store>): AskedStore => {
   const ask = (effect: Effect.Effect<unknown, unknown>): Promise<unknown> =>
     inTime(Effect.runPromise(effect), answerMillisMax, noAnswer)
-  const asked: Record<string, unknown> = { now: () => ask(Context.get(context, StoreInfo).now) }
+  const { now, capabilities } = Context.get(context, StoreInfo)
+  const asked: Record<string, unknown> = { now: () => ask(now), capabilities }
   for (const service of [RunStore, FlowStore, ScheduleStore, NodeStore, CredentialStore, RecordStore]) {
     const operations = Context.get(context, service as typeof RunStore) as unknown as Readonly<
       Record<string, (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown>>

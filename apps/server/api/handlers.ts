@@ -5,6 +5,10 @@ import { deadHandlers } from "./dead.ts"
 import type { Handlers } from "./Handler.ts"
 import { jobHandlers } from "./jobs.ts"
 import { operationHandlers } from "./operations.ts"
+import { flowHandlers } from "./flows.ts"
+import { infoHandlers } from "./info.ts"
+import { nodeHandlers } from "./nodes.ts"
+import { queueHandlers } from "./queues.ts"
 import { runHandlers } from "./runs.ts"
 import { scheduleHandlers } from "./schedules.ts"
 import { workerHandlers } from "./workers.ts"
@@ -18,4 +22,8 @@ export const handlers: Handlers<typeof api> = {
   ...operationHandlers,
   ...workerHandlers,
   ...accessHandlers,
+  ...flowHandlers,
+  ...queueHandlers,
+  ...nodeHandlers,
+  ...infoHandlers,
 }

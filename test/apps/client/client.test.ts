@@ -26,7 +26,7 @@ describe("over a server", () => {
     const response = await client.open.getRun({ params: { id: sent.id } })
     expect(await response.json()).toEqual(sent)
     expect((await client.full.sendRun({ body })).status).toBe(200)
-    expect((await client.listWorkers()).workers).toEqual([])
+    expect((await client.listWorkers()).items).toEqual([])
   })
 
   test("a list is read page by page", async () => {

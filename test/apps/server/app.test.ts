@@ -370,12 +370,12 @@ describe("the rest", () => {
       // What was said of this very node is older than what it knows.
       { node: engine.node(), workers: JSON.stringify({ workers: [worker], leftOut: 1 }) },
     ]
-    expect(await (await get("/v1/workers")).json()).toEqual({ workers: [worker], leftOut: 3 })
+    expect(await (await get("/v1/workers")).json()).toEqual({ items: [worker], cursor: null, leftOut: 3 })
     reports = []
   })
 
   test("no workers, and the address where they connect", async () => {
-    expect(await (await get("/v1/workers")).json()).toEqual({ workers: [], leftOut: 0 })
+    expect(await (await get("/v1/workers")).json()).toEqual({ items: [], cursor: null, leftOut: 0 })
     const response = await get("/v1/worker")
     expect(response.headers.get("upgrade")).toBe("websocket")
     await expectProblem(response, 426, "upgradeRequired")

@@ -77,7 +77,7 @@ describe("one port", () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
     const worker = await rawWorker(workerUrl, { name: "mailer" })
     await worker.welcome
-    const { workers } = (await (await fetch(`${url}/v1/workers`)).json()) as Answer
+    const { items: workers } = (await (await fetch(`${url}/v1/workers`)).json()) as Answer
     expect(workers).toMatchObject([{ name: "mailer", jobs: ["echo"], slots: 4, credential: null }])
     const { id } = await send(url, { job: "echo", input: { a: [1, "ü"] } })
     expect(await ended(url, id as string)).toMatchObject({ output: { a: [1, "ü"] }, attempt: 1 })

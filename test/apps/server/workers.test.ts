@@ -85,7 +85,7 @@ export default defineConfig({
   }
   const [one, two] = [startWorker("one"), startWorker("two")]
   const listed = async (): Promise<ReadonlyArray<WorkerView>> =>
-    ((await (await fetch(`${url}/v1/workers`)).json()) as { workers: ReadonlyArray<WorkerView> }).workers
+    ((await (await fetch(`${url}/v1/workers`)).json()) as { items: ReadonlyArray<WorkerView> }).items
   const both = await until("both workers", listed, (workers) => workers.length === 2, 30_000)
   expect(both).toMatchObject([
     { name: "one", jobs: ["work"], slots: 4, status: "alive" },

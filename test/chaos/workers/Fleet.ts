@@ -102,10 +102,10 @@ export class Fleet {
 
   /** The workers as the server sees them; rejects while there is no server. */
   async views(): Promise<ReadonlyArray<WorkerView>> {
-    const answer = await fetch(`http://127.0.0.1:${this.port}/v1/workers`, {
+    const answer = await fetch(`http://127.0.0.1:${this.port}/v1/workers?limit=200`, {
       signal: AbortSignal.timeout(3000),
     })
-    return ((await answer.json()) as { readonly workers: ReadonlyArray<WorkerView> }).workers
+    return ((await answer.json()) as { readonly items: ReadonlyArray<WorkerView> }).items
   }
 
   /** Waits until every worker is alive in the server's eyes. */

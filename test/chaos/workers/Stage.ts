@@ -114,8 +114,8 @@ export class Stage {
 
   /** The workers as the server sees them. */
   async views(): Promise<ReadonlyArray<WorkerView>> {
-    const answer = await fetch(`${this.http}/v1/workers`)
-    return ((await answer.json()) as { readonly workers: ReadonlyArray<WorkerView> }).workers
+    const answer = await fetch(`${this.http}/v1/workers?limit=200`)
+    return ((await answer.json()) as { readonly items: ReadonlyArray<WorkerView> }).items
   }
 
   /** What handlers have begun so far. */

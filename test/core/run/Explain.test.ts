@@ -37,6 +37,17 @@ const facts = (run: Run, more: Partial<RunFacts> = {}): RunFacts => ({
 const why = (run: Run, more: Partial<RunFacts> = {}): string => explain(facts(run, more), words).why
 
 describe("explain > a run that waits", () => {
+  test("in a queue that is paused, with the note; one that is too late is told so first", () => {
+    const paused = { queue: "mail", note: "the server moves", by: "ann", at: 500 }
+    const run = fresh({ queue: "mail" })
+    expect(explain(facts(run, { paused, nodes: [] }), words)).toEqual({
+      why: 'Ready for 10000 ms; queue "mail" is paused since T+500 (the server moves)',
+      next: "Let it go on: uhrwerk queue resume mail",
+    })
+    expect(why(run, { paused: { ...paused, note: null } })).toMatch(/is paused since T\+500$/)
+    expect(why(claimed(run), { paused })).not.toMatch(/paused/)
+    expect(why({ ...run, expiresAt: 9000 }, { paused })).toMatch(/its time to start has passed/)
+  })
   test("for its time, after a failure, after a snooze", () => {
     expect(why(fresh({ dueAt: 12_000 }))).toBe("Waits for its time: due at T+12000, in 2000 ms")
     expect(why(failed(claimed(), 9000))).toBe(
