@@ -10,6 +10,7 @@ import type { ServerEnv } from "./ServerEnv.ts"
 import type { ApiParts } from "./api/ApiParts.ts"
 import { handlers } from "./api/handlers.ts"
 import { mount } from "./api/mount.ts"
+import { metricsType } from "./metrics/text.ts"
 
 /** What the routes stand on. */
 export interface AppParts extends ApiParts {
@@ -18,6 +19,8 @@ export interface AppParts extends ApiParts {
   /** Host names, beside those of this machine, that requests may be sent to. */
   readonly hosts: ReadonlySet<string>
   readonly origins: ReadonlySet<string>
+  /** `/metrics` asks for no key. */
+  readonly isMetricsOpen?: boolean
   /** Whether only this machine can reach the server; then its health is told under its own names only, too. */
   readonly isLocal: boolean
   /** Hears of errors that nobody expected. */
@@ -47,6 +50,11 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
   if (parts.isLocal) app.use(ownHost(parts.hosts))
   app.get("/livez", (c) => c.text("ok\n"))
   app.get("/readyz", async (c) => ((await parts.isReady()) ? c.text("ok\n") : c.text("not ready\n", 503)))
+  // Before the routes, one of which asks for a key here.
+  if (parts.isMetricsOpen === true)
+    app.get("/metrics", async (c) =>
+      c.text(await parts.outlets.metrics.text(), 200, { "content-type": metricsType }),
+    )
   app.use("/v1/*", ownHost(parts.hosts), thisMachine, ownOrigin(parts.origins), bodyMax)
   mount(app, handlers, parts, {
     admit: () => Promise.resolve({ kind: "local", id: null, name: "local", role: "admin", namespace: null }),

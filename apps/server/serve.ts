@@ -17,6 +17,7 @@ import { checkConfig, type Config, type Project } from "../sdk/config.ts"
 import { type RunningEngine, startProject } from "../sdk/engine.ts"
 import { makeAdmit, ownReasons } from "./admit.ts"
 import { makeApp } from "./app.ts"
+import { makeOutlets } from "./Outlets.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
 import { openSharedStore, type SharedStore } from "./SharedStore.ts"
 import { openTokenBook, type TokenBook } from "./TokenBook.ts"
@@ -38,6 +39,8 @@ export interface ServerOptions {
   readonly workers?: Omit<WorkersConfig, "admit"> & { readonly connectionsMax?: number }
   /** Hears events from the very first one. */
   readonly onEvent?: (event: ServerEvent) => void
+  /** `"open"`: whoever can reach the server reads `/metrics`, without a key. Default: who may read the API. */
+  readonly metrics?: "open" | "keys"
   /** As in `StartOptions`. */
   readonly guard?: boolean
 }
@@ -91,6 +94,12 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     store: store.store,
     onTrouble: (error) => trouble("read the worker tokens", error),
   })
+  const outlets = makeOutlets({
+    store: store.store,
+    rules: store.project.works.rules,
+    onTrouble: trouble,
+  })
+  store.observe(outlets.metrics.heardStore)
   const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
   const engineOf = (): RunningEngine => {
     if (live.engine === undefined) throw stopped()
@@ -101,6 +110,8 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     engine: engineOf,
     store: store.store,
     reports: store.reports,
+    outlets,
+    isMetricsOpen: options.metrics === "open",
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     hosts: new Set(hosts.map((host) => host.toLowerCase())),
     origins: new Set(origins),
@@ -124,6 +135,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     live.engine = await startProject(store.project, {
       ...(options.guard === undefined ? {} : { guard: options.guard }),
       onEvent: (event) => {
+        outlets.hear(event)
         if (event.kind === "outdated") live.draining = true
         const isTold = event.kind === "worker" && event.what === "denied" && ownReasons.has(event.reason)
         if (!isTold) tell(event)
@@ -135,6 +147,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     await listening.stop({ graceMillis: 0 })
     throw error
   }
+  outlets.start(live.engine)
   const { engine, desk } = { engine: live.engine, desk: live.engine.workers }
   if (desk !== null) live.desk = desk
   // Workers that came before the first token end with it; until then there is none that could be revoked.
@@ -146,6 +159,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
       await engine.stop(grace === undefined ? {} : { grace })
     } finally {
       book.stop()
+      await outlets.stop()
       await listening.stop()
       await store.close()
     }

@@ -3,6 +3,7 @@
 import type { NodeWorkers, StoreDriver } from "../../../core/ports/StoreDriver.ts"
 import type { Project } from "../../sdk/config.ts"
 import type { RunningEngine } from "../../sdk/engine.ts"
+import type { Outlets } from "../Outlets.ts"
 
 /** A store whose every answer is a promise. */
 export type AskedStore = {
@@ -20,4 +21,6 @@ export interface ApiParts {
   readonly store: AskedStore
   /** What the nodes whose leases hold said last of their workers. */
   readonly reports: () => Promise<ReadonlyArray<NodeWorkers>>
+  /** Events, webhooks and metrics. */
+  readonly outlets: Outlets
 }

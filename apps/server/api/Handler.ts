@@ -37,6 +37,11 @@ export interface Reply<E extends Endpoint> {
   readonly headers?: Readonly<Record<string, string>>
   /** In place of `body`: an answer of another type than JSON, or one that comes bit by bit. */
   readonly stream?: ReadableStream<Uint8Array> | string
+  /**
+   * In place of `body` in the answer to a request that is repeated with its `Idempotency-Key`: what is kept for that for
+   * a day must not have a secret in it that is told once.
+   */
+  readonly kept?: unknown
   /** What the audit keeps of it, beside the route, its parameters and the status. Never a secret, never a payload. */
   readonly audit?: Readonly<Record<string, unknown>>
 }

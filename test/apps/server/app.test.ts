@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { makeApp } from "../../../apps/server/app.ts"
 import type { AskedStore } from "../../../apps/server/api/ApiParts.ts"
+import { makeOutlets } from "../../../apps/server/Outlets.ts"
 import { openSharedStore } from "../../../apps/server/SharedStore.ts"
 import { bodyBytesMax } from "../../../apps/server/guards.ts"
 import { checkConfig, type Project } from "../../../apps/sdk/config.ts"
@@ -33,6 +34,7 @@ beforeAll(async () => {
     },
     store,
     reports: async () => reports,
+    outlets: makeOutlets({ store, rules: project.works.rules, onTrouble: () => undefined }),
     isReady: async () => ready,
     hosts: new Set(["jobs.example.org"]),
     origins: new Set(["https://jobs.example.org"]),
@@ -416,6 +418,7 @@ describe("the rest", () => {
         throw new TypeError("secret inside")
       },
       reports: async () => [],
+      outlets: makeOutlets({ store, rules: project.works.rules, onTrouble: () => undefined }),
       isReady: async () => true,
       hosts: new Set(),
       origins: new Set(),

@@ -1,5 +1,6 @@
 // The API over a real engine on a memory store, without sockets, for the tests of each group of routes.
 import { makeApp } from "../../../../apps/server/app.ts"
+import { makeOutlets, type Outlets } from "../../../../apps/server/Outlets.ts"
 import { openSharedStore, type SharedStore } from "../../../../apps/server/SharedStore.ts"
 import { checkConfig, type Config } from "../../../../apps/sdk/config.ts"
 import { type RunningEngine, startProject } from "../../../../apps/sdk/engine.ts"
@@ -25,6 +26,7 @@ export interface World {
   readonly app: ReturnType<typeof makeApp>
   readonly engine: RunningEngine
   readonly store: SharedStore["store"]
+  readonly outlets: Outlets
   /** Errors that nobody expected; a good test ends without any. */
   readonly faults: ReadonlyArray<string>
   readonly ask: (method: string, path: string, body?: unknown, asking?: Asking) => Promise<Answered>
@@ -34,13 +36,20 @@ export interface World {
 /** Starts an engine of the config, and the API over it. */
 export const startWorld = async (config: Config): Promise<World> => {
   const shared = await openSharedStore(await checkConfig(config))
-  const engine = await startProject(shared.project, { guard: false })
   const faults: Array<string> = []
+  const outlets = makeOutlets({
+    store: shared.store,
+    rules: shared.project.works.rules,
+    onTrouble: (doing, error) => faults.push(`${doing}: ${String(error)}`),
+  })
+  const engine = await startProject(shared.project, { guard: false, onEvent: outlets.hear })
+  outlets.start(engine)
   const app = makeApp({
     project: shared.project,
     engine: () => engine,
     store: shared.store,
     reports: shared.reports,
+    outlets,
     isReady: async () => true,
     hosts: new Set(),
     origins: new Set(),
@@ -51,6 +60,7 @@ export const startWorld = async (config: Config): Promise<World> => {
     app,
     engine,
     store: shared.store,
+    outlets,
     faults,
     ask: async (method, path, body, { headers = {}, from = "127.0.0.1" } = {}) => {
       const response = await app.request(
@@ -73,6 +83,7 @@ export const startWorld = async (config: Config): Promise<World> => {
     },
     stop: async () => {
       await engine.stop({ grace: 0 })
+      await outlets.stop()
       await shared.close()
     },
   }
