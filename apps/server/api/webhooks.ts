@@ -221,7 +221,7 @@ const shownOf = async (store: Store, webhook: Webhook) => {
   return viewOf(webhook, row === undefined ? null : (JSON.parse(row.body) as WebhookState))
 }
 
-const viewOf = ({ secrets: _, version: __, ...webhook }: Webhook, state: WebhookState | null) => ({
-  ...webhook,
-  failingSince: state?.failingSince ?? null,
-})
+const viewOf = (webhook: Webhook, state: WebhookState | null) => {
+  const { secrets: _, version: __, ...shown } = webhook
+  return { ...shown, failingSince: state?.failingSince ?? null }
+}

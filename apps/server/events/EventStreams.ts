@@ -1,7 +1,8 @@
 // Event streams (server-sent events) out of the journal. A stream reads on only when its client has taken what it was sent:
 // a slow one costs one page of events, however far it is behind, and is cut when it has taken nothing for half a minute.
 import { pause } from "../pause.ts"
-import { eventsOf, type Journal } from "./Journal.ts"
+import { eventsOf } from "./Batch.ts"
+import type { Journal } from "./Journal.ts"
 import { type EventFilter, isWanted } from "./EventFilter.ts"
 import { type Position, positionText } from "./Position.ts"
 import type { CloudEvent } from "./cloudEvents.ts"

@@ -8,16 +8,9 @@
 import { randomBytes } from "node:crypto"
 import type { EngineEvent } from "../../../core/observe/Event.ts"
 import type { AskedStore } from "../api/ApiParts.ts"
-import { type CloudEvent, cloudEventOf, type Draft, draftOf } from "./cloudEvents.ts"
-import { batchEventsMax, batchId, origin, type Position, positionText } from "./Position.ts"
-
-/** A stored batch. */
-export interface Batch {
-  readonly number: number
-  readonly mark: string
-  readonly node: string
-  readonly drafts: ReadonlyArray<Draft>
-}
+import { type Batch, decodeBatch, restOf } from "./Batch.ts"
+import { type Draft, draftOf } from "./cloudEvents.ts"
+import { batchEventsMax, batchId, origin, type Position } from "./Position.ts"
 
 /** What a reader gets: batches in order, or where it may go on when not all that it has not read is kept any more. */
 export type Read = { readonly batches: ReadonlyArray<Batch> } | { readonly gap: Position }
@@ -106,7 +99,7 @@ export const makeJournal = (options: JournalOptions): Journal => {
     const [row] = await store.records({ kind, order: "descending", limit: 1 })
     tailAt = performance.now()
     if (row === undefined) return
-    const batch = decode(row)
+    const batch = decodeBatch(row)
     if (batch.number <= tail.batch) return
     // Those between are not in memory, and readers ask the store for them.
     recent.clear()
@@ -116,7 +109,8 @@ export const makeJournal = (options: JournalOptions): Journal => {
 
   const take = (): ReadonlyArray<Draft> => {
     if (lost > 0) {
-      waiting.unshift({
+      // Behind those that wait, as what comes first is kept.
+      waiting.push({
         type: "uhrwerk.events.lost",
         at: now(),
         subject: null,
@@ -161,13 +155,14 @@ export const makeJournal = (options: JournalOptions): Journal => {
   }
   const at = async (number: number): Promise<Batch | undefined> => {
     const [row] = await store.records({ kind, prefix: batchId(number), order: "ascending", limit: 1 })
-    return row === undefined ? undefined : decode(row)
+    return row === undefined ? undefined : decodeBatch(row)
   }
 
   const flush = async (): Promise<void> => {
-    while (waiting.length > 0 && node !== undefined) {
+    const own = node
+    while (waiting.length > 0 && own !== undefined) {
       const drafts = take()
-      await append(drafts, randomBytes(4).toString("hex"), node())
+      await append(drafts, randomBytes(4).toString("hex"), own())
       waiting.splice(0, drafts.length)
       wake()
     }
@@ -203,7 +198,7 @@ export const makeJournal = (options: JournalOptions): Journal => {
 
   const read = async (after: Position): Promise<Read> => {
     // Whoever waits has it looked for more.
-    if (after.batch === tail.batch && after.mark === tail.mark && after.index >= tail.index)
+    if (tail.batch > 0 && after.batch === tail.batch && after.mark === tail.mark && after.index >= tail.index)
       return { batches: [] }
     const near: Array<Batch> = []
     for (let number = after.batch + 1; near.length < pageBatches; number++) {
@@ -212,18 +207,18 @@ export const makeJournal = (options: JournalOptions): Journal => {
       near.push(batch)
     }
     const own = recent.get(after.batch)
-    if (near.length > 0 && own?.mark === after.mark) return { batches: rest(own, after, near) }
+    if (near.length > 0 && own?.mark === after.mark) return { batches: restOf(own, after, near) }
     // With the batch itself, whose rest may be wanted, and whose mark says whether it is the one that was read.
     const from = after.batch === 0 ? {} : { after: batchId(after.batch - 1) }
     const rows = await store.records({ kind, ...from, order: "ascending", limit: pageBatches + 1 })
-    const batches = rows.map(decode)
+    const batches = rows.map(decodeBatch)
     const [first] = batches
     if (first === undefined) return after.batch === 0 ? { batches } : { gap: await oldest() }
     if (first.number === after.batch + 1) return { batches }
     if (first.number !== after.batch) return { gap: await oldest() }
     if (after.mark === origin.mark) return { batches: batches.slice(1) }
     return first.mark === after.mark
-      ? { batches: rest(first, after, batches.slice(1)) }
+      ? { batches: restOf(first, after, batches.slice(1)) }
       : { gap: await oldest() }
   }
   const oldest = async (): Promise<Position> => {
@@ -305,29 +300,3 @@ export const makeJournal = (options: JournalOptions): Journal => {
     },
   }
 }
-
-/** The events of the batch that was read in part, before those that follow. */
-const rest = (own: Batch, after: Position, next: ReadonlyArray<Batch>): ReadonlyArray<Batch> =>
-  after.index >= own.drafts.length - 1 ? next : [own, ...next]
-
-const decode = ({ id, body }: { readonly id: string; readonly body: string }): Batch => ({
-  ...(JSON.parse(body) as Omit<Batch, "number">),
-  number: Number(id),
-})
-
-/** One event with its draft, and where a reader stands behind it. */
-export interface Told {
-  readonly draft: Draft
-  readonly event: CloudEvent
-  readonly position: Position
-}
-
-/** The events of batches that are after a position; of the batch in which it stands, only those behind it. */
-export const eventsOf = (batches: ReadonlyArray<Batch>, after: Position): ReadonlyArray<Told> =>
-  batches.flatMap(({ number, mark, node, drafts }) => {
-    const seen = number === after.batch && mark === after.mark ? after.index + 1 : 0
-    return drafts.slice(seen).map((draft, place) => {
-      const position = { batch: number, index: seen + place, mark }
-      return { draft, event: cloudEventOf(draft, positionText(position), node), position }
-    })
-  })
