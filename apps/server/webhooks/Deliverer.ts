@@ -54,7 +54,9 @@ export interface Deliverer {
 }
 
 /** The waits after the first, second ... failed try: eight tries in about a day. */
-export const retryDelays = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 21_600_000, 54_000_000] as const
+export const retryDelays: ReadonlyArray<number> = [
+  10_000, 60_000, 300_000, 1_800_000, 7_200_000, 21_600_000, 54_000_000,
+]
 /** A webhook that took nothing for so long is disabled. */
 export const failingMillisMax = 3 * 86_400_000
 /** First tries at the same time. */
