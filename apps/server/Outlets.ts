@@ -5,8 +5,10 @@ import type { Resolve } from "../../adapters/executor-http/exchange.ts"
 import type { RunningEngine } from "../sdk/engine.ts"
 import type { AskedStore } from "./api/ApiParts.ts"
 import { type EventStreams, makeEventStreams } from "./events/EventStreams.ts"
+import { cancelledDraft } from "./events/cloudEvents.ts"
 import { type Journal, makeJournal } from "./events/Journal.ts"
 import { makeMetrics, type Metrics } from "./metrics/Metrics.ts"
+import type { StoreListener } from "./observedStore.ts"
 import type { CheckedRules } from "../../adapters/executor-http/Request.ts"
 import { type Deliverer, startDeliverer } from "./webhooks/Deliverer.ts"
 
@@ -18,6 +20,8 @@ export interface Outlets {
   /** How webhooks are sent to. */
   readonly sending: { readonly rules: CheckedRules; readonly resolve?: Resolve }
   readonly hear: (event: EngineEvent) => void
+  /** Of the store that the engine and the API use. */
+  readonly listener: StoreListener
   /** Begins to write and to deliver. */
   readonly start: (engine: RunningEngine) => void
   /** After the engine, and before the port: writes what is left and ends the streams. */
@@ -40,6 +44,10 @@ export const makeOutlets = ({ store, rules, onTrouble, resolve }: OutletsOptions
   const metrics = makeMetrics({ store })
   const sending = { rules, ...(resolve === undefined ? {} : { resolve }) }
   let deliverer: Deliverer | undefined
+  const reading = new Set<Promise<void>>()
+  const tellCancelled = async (ids: ReadonlyArray<string>): Promise<void> => {
+    for (const run of await store.get(ids)) journal.add(cancelledDraft(run))
+  }
   return {
     journal,
     streams,
@@ -48,6 +56,15 @@ export const makeOutlets = ({ store, rules, onTrouble, resolve }: OutletsOptions
     hear: (event) => {
       journal.hear(event)
       metrics.hear(event)
+    },
+    listener: {
+      timed: metrics.heardStore,
+      cancelled: (ids) => {
+        const read: Promise<void> = tellCancelled(ids)
+          .catch((error: unknown) => onTrouble("tell of cancelled runs", error))
+          .finally(() => reading.delete(read))
+        reading.add(read)
+      },
     },
     start: (engine) => {
       journal.start(engine.node)
@@ -61,6 +78,7 @@ export const makeOutlets = ({ store, rules, onTrouble, resolve }: OutletsOptions
     },
     stop: async () => {
       await deliverer?.stop()
+      await Promise.all(reading)
       await journal.stop()
       await streams.stop()
     },

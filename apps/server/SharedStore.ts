@@ -21,7 +21,7 @@ export interface SharedStore {
   readonly reports: () => Promise<ReadonlyArray<NodeWorkers>>
   /** Whether it answers within a second. Whoever asks at about the same time gets the same answer. */
   readonly answers: () => Promise<boolean>
-  /** Hears of each operation, the engine's too, when it has ended. */
+  /** Tells of operations, the engine's too, when they have ended. */
   readonly observe: (listener: StoreListener) => void
   readonly close: () => Promise<void>
 }
@@ -37,8 +37,8 @@ export const openSharedStore = async (project: Project): Promise<SharedStore> =>
     await runtime.dispose()
     throw error
   })
-  let listener: StoreListener = () => undefined
-  const context = observed(opened, (operation, millis) => listener(operation, millis))
+  let listener: StoreListener | undefined
+  const context = observed(opened, () => listener)
   const nodes = Context.get(context, NodeStore)
   const now = (): Promise<number> => Effect.runPromise(Context.get(context, StoreInfo).now)
   let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined

@@ -1,4 +1,5 @@
-// A store whose every operation is timed, for metrics; nothing else of it changes.
+// A store that tells of what is done with it: how long each operation took, for metrics, and which runs were cancelled, as
+// nobody else tells of those that had not begun. Nothing else of it changes.
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import {
@@ -11,8 +12,13 @@ import {
   type Store,
 } from "../../core/ports/Store.ts"
 
-/** Hears how long an operation took, also one that failed. */
-export type StoreListener = (operation: string, millis: number) => void
+/** Hears of operations. */
+export interface StoreListener {
+  /** How long one took, also one that failed. */
+  readonly timed: (operation: string, millis: number) => void
+  /** Runs that were cancelled by whoever uses this store, the engine or the API. */
+  readonly cancelled: (runIds: ReadonlyArray<string>) => void
+}
 
 type Operations = Readonly<
   Record<string, (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, unknown>>
@@ -21,7 +27,7 @@ type Operations = Readonly<
 /** The services of an open store, each operation of which is told. */
 export const observed = (
   context: Context.Context<Store>,
-  listener: StoreListener,
+  listener: () => StoreListener | undefined,
 ): Context.Context<Store> => {
   let timed: Context.Context<Store> = context
   for (const service of [RunStore, FlowStore, ScheduleStore, NodeStore, CredentialStore, RecordStore]) {
@@ -35,12 +41,22 @@ export const observed = (
               const begin = performance.now()
               return Effect.ensuring(
                 operation(...args),
-                Effect.sync(() => listener(name, performance.now() - begin)),
+                Effect.sync(() => listener()?.timed(name, performance.now() - begin)),
               )
             }),
         ] as const,
     )
     timed = Context.add(timed, key, Object.fromEntries(operations) as never)
   }
-  return timed
+  const runs = Context.get(timed, RunStore)
+  return Context.add(timed, RunStore, {
+    ...runs,
+    cancel: (ids, reason) =>
+      Effect.tap(runs.cancel(ids, reason), (answers) =>
+        Effect.sync(() => {
+          const cancelled = answers.filter(({ result }) => result === "cancelled").map(({ id }) => id)
+          if (cancelled.length > 0) listener()?.cancelled(cancelled)
+        }),
+      ),
+  })
 }

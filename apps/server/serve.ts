@@ -99,7 +99,7 @@ const serveStore = async (store: SharedStore, options: ServerOptions): Promise<R
     rules: store.project.works.rules,
     onTrouble: trouble,
   })
-  store.observe(outlets.metrics.heardStore)
+  store.observe(outlets.listener)
   const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
   const engineOf = (): RunningEngine => {
     if (live.engine === undefined) throw stopped()

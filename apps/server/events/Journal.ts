@@ -18,6 +18,8 @@ export type Read = { readonly batches: ReadonlyArray<Batch> } | { readonly gap: 
 /** The journal of a server's store. */
 export interface Journal {
   readonly hear: (event: EngineEvent) => void
+  /** Adds an event that is none of an engine's. */
+  readonly add: (draft: Draft) => void
   /** Begins to write, when it is known which node this is. */
   readonly start: (node: () => string) => void
   /** What comes after a position, at most some batches; nothing when that is all. */
@@ -253,16 +255,20 @@ export const makeJournal = (options: JournalOptions): Journal => {
         .finally(() => isStopped || pruneOn())
     })
 
+  const add = (draft: Draft): void => {
+    if (isStopped) return
+    // What came first is kept, as a batch of it may be on its way.
+    if (waiting.length >= waitingMax) lost++
+    else waiting.push(draft)
+    schedule()
+  }
+
   return {
     hear: (event) => {
-      if (isStopped) return
       const draft = draftOf(event, now())
-      if (draft === undefined) return
-      // What came first is kept, as a batch of it may be on its way.
-      if (waiting.length >= waitingMax) lost++
-      else waiting.push(draft)
-      schedule()
+      if (draft !== undefined) add(draft)
     },
+    add,
     start: (of) => {
       node = of
       pruneOn()

@@ -40,6 +40,7 @@ export const eventTypes = [
   "uhrwerk.run.snoozed",
   "uhrwerk.run.released",
   "uhrwerk.run.reclaimed",
+  "uhrwerk.run.cancelled",
   "uhrwerk.run.ended",
   "uhrwerk.run.dead",
   "uhrwerk.schedule.missed",
@@ -132,6 +133,14 @@ export const draftOf = (event: EngineEvent, at: number): Draft | undefined => {
       return undefined
   }
 }
+
+/** The event of a run that somebody cancelled, as it is after that. */
+export const cancelledDraft = (run: Run): Draft =>
+  ofRun("uhrwerk.run.cancelled", run, run.endedAt ?? run.createdAt, {
+    state: run.state,
+    attempt: run.attempt,
+    reason: run.reason === null ? null : short(run.reason),
+  })
 
 const endTypes: Readonly<Record<string, EventType>> = {
   retrying: "uhrwerk.run.retrying",

@@ -42,6 +42,7 @@ export const startWorld = async (config: Config): Promise<World> => {
     rules: shared.project.works.rules,
     onTrouble: (doing, error) => faults.push(`${doing}: ${String(error)}`),
   })
+  shared.observe(outlets.listener)
   const engine = await startProject(shared.project, { guard: false, onEvent: outlets.hear })
   outlets.start(engine)
   const app = makeApp({

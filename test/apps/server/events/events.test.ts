@@ -274,6 +274,23 @@ describe("what is told", () => {
     expect(JSON.stringify(events)).not.toContain("hunter2")
   })
 
+  test("a run that somebody cancels while it waits is", async () => {
+    const { world } = await asWorld()
+    const { id } = await world.engine.send(greet, { name: "x" }, { delay: "1h" })
+    await world.engine.cancel(id, "changed my mind, password=hunter2")
+    await world.engine.cancel(id)
+    const type = "uhrwerk.run.cancelled"
+    const [event] = await told(world, { type }, null, 1)
+    expect(event).toMatchObject({
+      type,
+      subject: id,
+      data: { job: "greet", state: "cancelled", reason: expect.stringContaining("[redacted]") },
+    })
+    await (await world.engine.send(greet, { name: "x" })).result()
+    const all = await told(world, { job: "greet" }, null, 3)
+    expect(all.filter((each) => each.type === type).length).toBe(1)
+  })
+
   test("filters by job, run and type; a namespace sees its own and nothing of nodes", async () => {
     const { world, secretive } = await asWorld()
     const mail = await world.engine.send(secretive, {})
