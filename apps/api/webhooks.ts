@@ -129,7 +129,7 @@ export const webhooksApi = {
     role: "admin",
     summary: "Delete a webhook",
     description:
-      "Nothing more is sent to it, but for what is on its way. What was delivered stays listed for a week.",
+      "Nothing more is sent to it, but for what is on its way. Its deliveries are not listed any more.",
     params: id,
     conditional: true,
     success: [{ status: 204, description: "It is gone." }],

@@ -2,11 +2,16 @@
 import { type CloudEvent, cloudEventOf, type Draft } from "./cloudEvents.ts"
 import { type Position, positionText } from "./Position.ts"
 
+/** The kind of its record. */
+export const batchKind = "event"
+
 /** A stored batch. */
 export interface Batch {
   readonly number: number
   readonly mark: string
   readonly node: string
+  /** Of the events of all batches up to this one, gone ones too: how much is kept is a difference. */
+  readonly bytesUpTo: number
   readonly drafts: ReadonlyArray<Draft>
 }
 

@@ -8,9 +8,10 @@
 import { randomBytes } from "node:crypto"
 import type { EngineEvent } from "../../../core/observe/Event.ts"
 import type { AskedStore } from "../api/ApiParts.ts"
-import { type Batch, decodeBatch, restOf } from "./Batch.ts"
+import { type Batch, batchKind as kind, decodeBatch, restOf } from "./Batch.ts"
 import { type Draft, draftOf } from "./cloudEvents.ts"
 import { batchEventsMax, batchId, origin, type Position } from "./Position.ts"
+import { pruneJournal } from "./pruneJournal.ts"
 
 /** What a reader gets: batches in order, or where it may go on when not all that it has not read is kept any more. */
 export type Read = { readonly batches: ReadonlyArray<Batch> } | { readonly gap: Position }
@@ -48,33 +49,36 @@ export interface JournalOptions {
   readonly keptMillis?: number
   /** Batches that are kept at most; default 200,000. */
   readonly batchesMax?: number
+  /** Bytes of events that are kept at most, about; default 1 GiB. */
+  readonly bytesMax?: number
+  /** How often it is looked for what is too old; default a minute. */
+  readonly pruneMillis?: number
 }
 
-const kind = "event"
 /** Until a batch is written. */
 const flushMillis = 100
 /** How soon what other nodes wrote is seen. */
 const lookMillis = 500
 const retryMillis = 1_000
-const pruneMillis = 60_000
+const pruneMillisUsual = 60_000
 /** Longer ago, another look at the newest number comes before a write: the one after it might have been pruned since. */
 const tailMillisMax = 1_000
 const bodyMax = 200_000
 const pageBatches = 20
 const recentMax = 40
 const stopMillis = 5_000
-const pruneRounds = 100
 
 /** Makes a journal. */
 export const makeJournal = (options: JournalOptions): Journal => {
   const { store, onTrouble, now = Date.now, waitingMax = 20_000 } = options
-  const { keptMillis = 86_400_000, batchesMax = 200_000 } = options
+  const { keptMillis = 86_400_000, batchesMax = 200_000, bytesMax = 2 ** 30 } = options
   const waiting: Array<Draft> = []
   const recent = new Map<number, Batch>()
   const waiters = new Set<() => void>()
   const timers = new Set<ReturnType<typeof setTimeout>>()
   let lost = 0
   let tail: Position = origin
+  let tailBytes = 0
   let tailAt = Number.NEGATIVE_INFINITY
   let node: (() => string) | undefined
   let flushing: Promise<void> | undefined
@@ -94,6 +98,7 @@ export const makeJournal = (options: JournalOptions): Journal => {
   const saw = (batch: Batch): void => {
     if (batch.number <= tail.batch) return
     tail = { batch: batch.number, index: batch.drafts.length - 1, mark: batch.mark }
+    tailBytes = batch.bytesUpTo
     recent.set(batch.number, batch)
     if (recent.size > recentMax) for (const first of recent.keys()) return void recent.delete(first)
   }
@@ -109,7 +114,8 @@ export const makeJournal = (options: JournalOptions): Journal => {
     wake()
   }
 
-  const take = (): ReadonlyArray<Draft> => {
+  /** What comes next, as JSON texts that fit one record. */
+  const take = (): ReadonlyArray<string> => {
     if (lost > 0) {
       // Behind those that wait, as what comes first is kept.
       waiting.push({
@@ -121,18 +127,23 @@ export const makeJournal = (options: JournalOptions): Journal => {
       })
       lost = 0
     }
+    const texts: Array<string> = []
     let bytes = 0
-    let count = 0
-    while (count < waiting.length && count < batchEventsMax) {
-      bytes += Buffer.byteLength(JSON.stringify(waiting[count])) + 1
-      if (count > 0 && bytes > bodyMax) break
-      count++
+    for (const draft of waiting) {
+      if (texts.length >= batchEventsMax) break
+      const text = JSON.stringify(draft)
+      bytes += Buffer.byteLength(text) + 1
+      if (texts.length > 0 && bytes > bodyMax) break
+      texts.push(text)
     }
-    return waiting.slice(0, count)
+    return texts
   }
 
-  const append = async (drafts: ReadonlyArray<Draft>, mark: string, by: string): Promise<void> => {
-    const body = JSON.stringify({ mark, node: by, drafts })
+  const append = async (texts: ReadonlyArray<string>, by: string): Promise<void> => {
+    const mark = randomBytes(4).toString("hex")
+    const events = `[${texts.join(",")}]`
+    const drafts = waiting.slice(0, texts.length)
+    const bytes = Buffer.byteLength(events)
     // A try that may have been done was it at this number, and all others go there as well, until it is known.
     let tried: number | undefined
     for (;;) {
@@ -141,7 +152,9 @@ export const makeJournal = (options: JournalOptions): Journal => {
         const number: number = tried ?? tail.batch + 1
         const isRepeated = tried !== undefined
         tried = number
-        const batch: Batch = { number, mark, node: by, drafts }
+        const batch: Batch = { number, mark, node: by, bytesUpTo: tailBytes + bytes, drafts }
+        const head = JSON.stringify({ mark, node: by, bytesUpTo: batch.bytesUpTo })
+        const body = `${head.slice(0, -1)},"drafts":${events}}`
         const record = { kind, id: batchId(number), body, expiresAt: null, expected: 0 }
         const [version] = await store.putRecords([record])
         tailAt = performance.now()
@@ -162,10 +175,11 @@ export const makeJournal = (options: JournalOptions): Journal => {
 
   const flush = async (): Promise<void> => {
     const own = node
-    while (waiting.length > 0 && own !== undefined) {
-      const drafts = take()
-      await append(drafts, randomBytes(4).toString("hex"), own())
-      waiting.splice(0, drafts.length)
+    if (own === undefined) return
+    while (waiting.length > 0) {
+      const texts = take()
+      await append(texts, own())
+      waiting.splice(0, texts.length)
       wake()
     }
   }
@@ -228,29 +242,9 @@ export const makeJournal = (options: JournalOptions): Journal => {
     return row === undefined ? origin : { ...origin, batch: Number(row.id) - 1 }
   }
 
-  const prune = async (): Promise<void> => {
-    const at = await store.now()
-    for (let round = 0; round < pruneRounds; round++) {
-      const rows = await store.records({ kind, order: "ascending", limit: pageBatches })
-      const [newest] = await store.records({ kind, order: "descending", limit: 1 })
-      const old = rows.filter(
-        ({ id, updatedAt }) =>
-          // The last one stays, or numbers would begin anew.
-          newest !== undefined &&
-          id < newest.id &&
-          (updatedAt <= at - keptMillis || Number(id) <= Number(newest.id) - batchesMax),
-      )
-      if (old.length === 0) return
-      await store.deleteRecords(
-        kind,
-        old.map(({ id }) => id),
-      )
-      if (old.length < rows.length) return
-    }
-  }
   const pruneOn = (): void =>
-    later(pruneMillis, () => {
-      void prune()
+    later(options.pruneMillis ?? pruneMillisUsual, () => {
+      void pruneJournal(store, { keptMillis, batchesMax, bytesMax })
         .catch(onTrouble)
         .finally(() => isStopped || pruneOn())
     })

@@ -155,11 +155,9 @@ describe("over a real server", () => {
       (count) => count >= sent.length,
     )
     got.push(...client.seen)
-    expect(
-      ends(got)
-        .map(({ event }) => event.subject)
-        .sort(),
-    ).toEqual([...sent].sort())
+    const endedIds = ends(got).map(({ event }) => event.subject as string)
+    expect(endedIds.length).toBe(sent.length)
+    expect(new Set(endedIds)).toEqual(new Set(sent))
     expect(new Set(got.map(({ id }) => id)).size).toBe(got.length)
     expect(got.some(({ event }) => event.type === "uhrwerk.gap")).toBe(false)
   })
@@ -181,8 +179,9 @@ describe("over a real server", () => {
       const sent = (await Promise.all([send(one), send(two)])).flat().map(({ id }) => id)
       await until("all", () => clients.every(({ seen }) => seen.length >= 200), Boolean)
       const subjects = ({ seen }: { readonly seen: ReadonlyArray<Seen> }) =>
-        seen.map(({ event }) => event.subject)
-      expect(subjects(clients[0]).toSorted()).toEqual(sent.toSorted())
+        seen.map(({ event }) => event.subject as string)
+      expect(subjects(clients[0]).length).toBe(200)
+      expect(new Set(subjects(clients[0]))).toEqual(new Set(sent))
       // One order for all.
       expect(subjects(clients[1])).toEqual(subjects(clients[0]))
       expect(new Set(clients[0].seen.map(({ event }) => event.source)).size).toBe(2)

@@ -63,6 +63,7 @@ test("a client that does not read is cut, and no more than some megabytes were g
           number: ++batch,
           mark: "00000001",
           node: "n",
+          bytesUpTo: 0,
           drafts: [
             { type: "uhrwerk.node.trouble" as const, at: 0, subject: null, job: null, data: { note } },
           ],

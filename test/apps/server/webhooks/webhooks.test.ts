@@ -121,7 +121,7 @@ describe("delivery", () => {
     journal.hear({ kind: "trouble", doing: "a", error: "b" })
     await settled(21, "delivered")
     const events = got.map(({ body }) => JSON.parse(body))
-    expect(events.map(({ id }) => id).toSorted()).toEqual([...new Set(events.map(({ id }) => id))].toSorted())
+    expect(new Set(events.map(({ id }) => id)).size).toBe(21)
     expect(events.length).toBe(21)
     expect(new Set(events.map(({ subject }) => subject))).toEqual(new Set(["mail.digest", "greet"]))
     const secret = secrets[0]?.text ?? ""
@@ -380,7 +380,7 @@ describe("the API", () => {
     const next = (await world.ask("GET", `${path}/deliveries?limit=2&cursor=${list.cursor}`)).body
     expect(next).toMatchObject({ items: [{ state: "delivered", attempts: [{ status: 200 }] }], cursor: null })
     const ids = [...list.items, ...next.items].map(({ event }) => event.id)
-    expect(ids).toEqual([...ids].sort().reverse())
+    expect(ids.every((each, place) => place === 0 || each < ids[place - 1])).toBe(true)
     const again = await world.ask("POST", `${path}/deliveries/${ids[1]}/resend`)
     expect([again.status, again.body.state]).toEqual([202, "pending"])
     await until(
