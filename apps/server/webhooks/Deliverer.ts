@@ -110,6 +110,10 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
     else Object.assign(stand, { version, storedAt: now() })
   }
 
+  /** What was cut off by our own stop was not tried; what succeeded before is kept. */
+  const wasCut = (sent: ReadonlyArray<Sent>): boolean =>
+    stopped.signal.aborted && sent.some(({ attempt }) => attempt.error !== null)
+
   const noteSent = (stand: Stand, sent: ReadonlyArray<Sent>, isNew: boolean): void => {
     const { state } = stand
     if (sent.some(({ attempt }) => attempt.error === null)) {
@@ -161,7 +165,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
         before?.nextAt != null && pendingRecord(webhook.id, before.event.id, before.nextAt).id === id
       if (before !== undefined && isMeant) {
         const sent = await sendEvent(webhook, before.event, sending)
-        if (stopped.signal.aborted) return
+        if (wasCut([sent])) return
         const stand = await standOf(webhook.id)
         noteSent(stand, [sent], false)
         await keep(webhook, tried(webhook, before, sent))
@@ -203,8 +207,7 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
         continue
       }
       const sent = await Promise.all(events.map((event) => sendEvent(webhook, event, sending)))
-      // What was cut off by our own stop was not tried.
-      if (stopped.signal.aborted) return
+      if (wasCut(sent)) return
       noteSent(stand, sent, true)
       stand.state = { ...stand.state, position }
       const none = { state: "pending", attempts: [], nextAt: null } as const
