@@ -8,6 +8,9 @@ import { nodesApi } from "./nodes.ts"
 import { queuesApi } from "./queues.ts"
 import { runsApi } from "./runs.ts"
 import { schedulesApi } from "./schedules.ts"
+import { eventsApi } from "./events.ts"
+import { metricsApi } from "./metrics.ts"
+import { webhooksApi } from "./webhooks.ts"
 import { workersApi } from "./workers.ts"
 
 export * from "./Endpoint.ts"
@@ -25,6 +28,9 @@ export const api = {
   ...queuesApi,
   ...nodesApi,
   ...infoApi,
+  ...eventsApi,
+  ...webhooksApi,
+  ...metricsApi,
 } as const
 
 /** The name of a route. */

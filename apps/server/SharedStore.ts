@@ -9,6 +9,7 @@ import type { Project } from "../sdk/config.ts"
 import type { AskedStore } from "./api/ApiParts.ts"
 import { askedStore } from "./api/askedStore.ts"
 import { inTime } from "./inTime.ts"
+import { observed, type StoreListener } from "./observedStore.ts"
 
 /** An open store. */
 export interface SharedStore {
@@ -20,6 +21,8 @@ export interface SharedStore {
   readonly reports: () => Promise<ReadonlyArray<NodeWorkers>>
   /** Whether it answers within a second. Whoever asks at about the same time gets the same answer. */
   readonly answers: () => Promise<boolean>
+  /** Tells of operations, the engine's too, when they have ended. */
+  readonly observe: (listener: StoreListener) => void
   readonly close: () => Promise<void>
 }
 
@@ -30,10 +33,12 @@ const sameAnswerMillis = 500
 /** Opens a project's store; rejects as its storage does. */
 export const openSharedStore = async (project: Project): Promise<SharedStore> => {
   const runtime = ManagedRuntime.make(project.storage.layer)
-  const context = await runtime.context().catch(async (error: unknown) => {
+  const opened = await runtime.context().catch(async (error: unknown) => {
     await runtime.dispose()
     throw error
   })
+  let listener: StoreListener | undefined
+  const context = observed(opened, () => listener)
   const nodes = Context.get(context, NodeStore)
   const now = (): Promise<number> => Effect.runPromise(Context.get(context, StoreInfo).now)
   let asked: { readonly at: number; readonly answer: Promise<boolean> } | undefined
@@ -58,6 +63,9 @@ export const openSharedStore = async (project: Project): Promise<SharedStore> =>
       const at = performance.now()
       if (asked === undefined || at - asked.at > sameAnswerMillis) asked = { at, answer: ask() }
       return asked.answer
+    },
+    observe: (given) => {
+      listener = given
     },
     close: () => runtime.dispose(),
   }

@@ -17,6 +17,7 @@ import { handlers } from "./api/handlers.ts"
 import { mount } from "./api/mount.ts"
 import { mountReference } from "./reference/routes.ts"
 import type { KeyBook } from "./TokenBook.ts"
+import { metricsType } from "./metrics/text.ts"
 
 /** What the routes stand on. */
 export interface AppParts extends ApiParts {
@@ -31,6 +32,8 @@ export interface AppParts extends ApiParts {
   readonly rate?: RateOptions | null
   /** Hears of requests without a good key. */
   readonly onDenied?: (denied: Pick<Denied, "address" | "why" | "token">) => void
+  /** `/metrics` asks for no key. */
+  readonly isMetricsOpen?: boolean
   /** Whether only this machine can reach the server; then its health is told under its own names only, too. */
   readonly isLocal: boolean
   /** Hears of errors that nobody expected. */
@@ -72,6 +75,11 @@ export const makeApp = (parts: AppParts): Hono<ServerEnv> => {
     }),
     bodyMax,
   ] as const
+  // Before the routes, one of which asks for a key here.
+  if (parts.isMetricsOpen === true)
+    app.get("/metrics", async (c) =>
+      c.text(await parts.outlets.metrics.text(), 200, { "content-type": metricsType }),
+    )
   app.use("/v1/*", ...door)
   mount(app, handlers, parts, makeGate({ store, keys, onFault }), door)
   mountReference(app, [ownHost(parts.hosts), ownOrigin(parts.origins)])

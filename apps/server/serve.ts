@@ -19,6 +19,7 @@ import type { RateOptions } from "./access/RateLimit.ts"
 import { makeAdmit, ownReasons } from "./admit.ts"
 import { makeApp } from "./app.ts"
 import { type Books, checkDoor, openBooks } from "./Books.ts"
+import { makeOutlets } from "./Outlets.ts"
 import { type Denied, makeDenials } from "./Denials.ts"
 import { makeRunLog } from "./RunLog.ts"
 import { makeRunWaits } from "./RunWaits.ts"
@@ -47,6 +48,8 @@ export interface ServerOptions {
   readonly rate?: RateOptions | null
   /** Hears events from the very first one. */
   readonly onEvent?: (event: ServerEvent) => void
+  /** `"open"`: whoever can reach the server reads `/metrics`, without a key. Default: who may read the API. */
+  readonly metrics?: "open" | "keys"
   /** As in `StartOptions`. */
   readonly guard?: boolean
 }
@@ -120,6 +123,12 @@ const serveStore = async (
     onTrouble: (error) => trouble("keep the log of runs", error),
   })
   const waits = makeRunWaits(store.store)
+  const outlets = makeOutlets({
+    store: store.store,
+    rules: store.project.works.rules,
+    onTrouble: trouble,
+  })
+  store.observe(outlets.listener)
   const live: { engine?: RunningEngine; desk?: Desk; draining: boolean } = { draining: false }
   const engineOf = (): RunningEngine => {
     if (live.engine === undefined) throw stopped()
@@ -131,6 +140,8 @@ const serveStore = async (
     store: store.store,
     reports: store.reports,
     waits,
+    outlets,
+    isMetricsOpen: options.metrics === "open",
     isReady: async () => live.engine !== undefined && !live.draining && (await store.answers()),
     // Also the address itself, if it is one that others can ask for: URLs have those of IPv6 in brackets.
     hosts: new Set([hostname, `[${hostname}]`, ...hosts].map((host) => host.toLowerCase())),
@@ -160,6 +171,7 @@ const serveStore = async (
       onEvent: (event) => {
         log.hear(event)
         waits.hear(event)
+        outlets.hear(event)
         if (event.kind === "outdated") live.draining = true
         const isTold = event.kind === "worker" && event.what === "denied" && ownReasons.has(event.reason)
         if (!isTold) tell(event)
@@ -170,11 +182,14 @@ const serveStore = async (
     await listening.stop({ graceMillis: 0 })
     throw error
   }
+  outlets.start(live.engine)
   const { engine, desk } = { engine: live.engine, desk: live.engine.workers }
   if (desk !== null) live.desk = desk
   // Workers that came before the first token end with it; until then there is none that could be revoked.
   tokens.watch((valid) => tokens.isRequired() && desk?.keepOnly(valid))
 
+  // What a key reads on and on ends with it.
+  keys.watch((valid) => keys.isRequired() && outlets.streams.keepOnly(valid))
   const operations = makeOperations({ store: store.store, self: crypto.randomUUID(), onTrouble: trouble })
   operations.start()
 
@@ -185,6 +200,7 @@ const serveStore = async (
       await Promise.all([operations.stop(), engine.stop(grace === undefined ? {} : { grace })])
     } finally {
       books.stop()
+      await outlets.stop()
       await listening.stop()
       await log.stop()
       await store.close()

@@ -4,6 +4,7 @@ import type { NodeWorkers, StoreDriver } from "../../../core/ports/StoreDriver.t
 import type { Project } from "../../sdk/config.ts"
 import type { RunningEngine } from "../../sdk/engine.ts"
 import type { RunWaits } from "../RunWaits.ts"
+import type { Outlets } from "../Outlets.ts"
 
 /** A store whose every answer is a promise. */
 export type AskedStore = {
@@ -23,4 +24,6 @@ export interface ApiParts {
   readonly reports: () => Promise<ReadonlyArray<NodeWorkers>>
   /** Requests that wait for the end of a run. */
   readonly waits: RunWaits
+  /** Events, webhooks and metrics. */
+  readonly outlets: Outlets
 }

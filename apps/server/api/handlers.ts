@@ -11,6 +11,9 @@ import { nodeHandlers } from "./nodes.ts"
 import { queueHandlers } from "./queues.ts"
 import { runHandlers } from "./runs.ts"
 import { scheduleHandlers } from "./schedules.ts"
+import { eventHandlers } from "./events.ts"
+import { metricHandlers } from "./metrics.ts"
+import { webhookHandlers } from "./webhooks.ts"
 import { workerHandlers } from "./workers.ts"
 
 /** By the names of their routes. */
@@ -26,4 +29,7 @@ export const handlers: Handlers<typeof api> = {
   ...queueHandlers,
   ...nodeHandlers,
   ...infoHandlers,
+  ...eventHandlers,
+  ...webhookHandlers,
+  ...metricHandlers,
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { makeApp } from "../../../apps/server/app.ts"
 import type { AskedStore } from "../../../apps/server/api/ApiParts.ts"
 import { makeRunWaits } from "../../../apps/server/RunWaits.ts"
+import { makeOutlets } from "../../../apps/server/Outlets.ts"
 import { openSharedStore } from "../../../apps/server/SharedStore.ts"
 import { type KeyBook, openKeyBook } from "../../../apps/server/TokenBook.ts"
 import { bodyBytesMax } from "../../../apps/server/guards.ts"
@@ -38,6 +39,7 @@ beforeAll(async () => {
     store,
     reports: async () => reports,
     waits: makeRunWaits(store),
+    outlets: makeOutlets({ store, rules: project.works.rules, onTrouble: () => undefined }),
     isReady: async () => ready,
     hosts: new Set(["jobs.example.org"]),
     origins: new Set(["https://jobs.example.org"]),
@@ -427,6 +429,7 @@ describe("the rest", () => {
       },
       reports: async () => [],
       waits: makeRunWaits(store),
+      outlets: makeOutlets({ store, rules: project.works.rules, onTrouble: () => undefined }),
       isReady: async () => true,
       hosts: new Set(),
       origins: new Set(),

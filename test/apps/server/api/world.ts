@@ -2,6 +2,7 @@
 import { type AppParts, makeApp } from "../../../../apps/server/app.ts"
 import { makeRunLog, type RunLog } from "../../../../apps/server/RunLog.ts"
 import { makeRunWaits, type RunWaits } from "../../../../apps/server/RunWaits.ts"
+import { makeOutlets, type Outlets } from "../../../../apps/server/Outlets.ts"
 import { openSharedStore, type SharedStore } from "../../../../apps/server/SharedStore.ts"
 import { until } from "../project.ts"
 import type { RateOptions } from "../../../../apps/server/access/RateLimit.ts"
@@ -38,6 +39,7 @@ export interface World {
   readonly parts: ApiParts
   readonly log: RunLog
   readonly waits: RunWaits
+  readonly outlets: Outlets
   /** Errors that nobody expected; a good test ends without any. */
   readonly faults: ReadonlyArray<string>
   readonly ask: (method: string, path: string, body?: unknown, asking?: Asking) => Promise<Answered>
@@ -66,19 +68,28 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
     onTrouble: (error) => faults.push(`log: ${String(error)}`),
   })
   const waits = makeRunWaits(shared.store)
+  const outlets = makeOutlets({
+    store: shared.store,
+    rules: shared.project.works.rules,
+    onTrouble: (doing, error) => faults.push(`${doing}: ${String(error)}`),
+  })
+  shared.observe(outlets.listener)
   const engine = await startProject(shared.project, {
     guard: false,
     onEvent: (event) => {
       log.hear(event)
       waits.hear(event)
+      outlets.hear(event)
     },
   })
+  outlets.start(engine)
   const parts: Omit<AppParts, "keys"> = {
     project: shared.project,
     engine: () => engine,
     store: shared.store,
     reports: shared.reports,
     waits,
+    outlets,
     isReady: async () => true,
     hosts: new Set(),
     origins: new Set(),
@@ -94,6 +105,7 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
     parts,
     log,
     waits,
+    outlets,
     faults,
     ask: async (method, path, body, { headers = {}, from = "127.0.0.1", key } = {}) => {
       const response = await app.request(
@@ -136,6 +148,7 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
       waits.close()
       await engine.stop({ grace: 0 })
       await log.stop()
+      await outlets.stop()
       await shared.close()
     },
   }
