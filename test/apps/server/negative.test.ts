@@ -227,14 +227,14 @@ describe("5: what is of another namespace", () => {
     )
     const own = await world.ask("POST", "/v1/runs", { job: "mail.digest", delay: "9h" }, { key: stranger })
     expect((await world.ask("GET", `/v1/runs/${own.body.id}`, undefined, { key: stranger })).status).toBe(200)
-    // Nor by sending it again under that id.
+    // Sent under that id it is refused, as any id that is taken: nothing is told of what has it.
     const taken = await world.ask(
       "POST",
       "/v1/runs",
       { job: "mail.digest", delay: "9h", id: foreign },
       { key: stranger },
     )
-    expect([taken.status, taken.text.includes("shop")]).toEqual([404, false])
+    expect([taken.body.code, taken.text.includes("shop")]).toEqual(["idTaken", false])
   })
 })
 
