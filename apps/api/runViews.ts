@@ -17,7 +17,7 @@ export const RunBody = Schema.Struct({
   priority: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 1000 }))),
   queue: Schema.optionalKey(text(128, "Default: the job's.")),
   startWithin: instantOrSpan("Started later than so long after it is due, it is skipped."),
-})
+}).annotate({ identifier: "RunBody" })
 
 const errorFields = {
   name: Schema.String,
@@ -26,7 +26,9 @@ const errorFields = {
 }
 
 /** Why an attempt failed; secrets that it says by name are left out. */
-export const ErrorView = Schema.Struct({ ...errorFields, stack: Schema.optionalKey(Schema.String) })
+export const ErrorView = Schema.Struct({ ...errorFields, stack: Schema.optionalKey(Schema.String) }).annotate(
+  { identifier: "ErrorView" },
+)
 
 const textOrNull = Schema.NullOr(Schema.String)
 
@@ -59,12 +61,15 @@ const lineFields = {
 }
 
 /** A run in a list. */
-export const RunLine = Schema.Struct({ ...lineFields, error: Schema.NullOr(Schema.Struct(errorFields)) })
+export const RunLine = Schema.Struct({
+  ...lineFields,
+  error: Schema.NullOr(Schema.Struct(errorFields)),
+}).annotate({ identifier: "RunLine" })
 
 const runFields = { ...lineFields, input: json, output: json, error: Schema.NullOr(ErrorView) }
 
 /** A run. */
-export const RunView = Schema.Struct(runFields)
+export const RunView = Schema.Struct(runFields).annotate({ identifier: "RunView" })
 
 /** A failed attempt. */
 export const AttemptView = Schema.Struct({
@@ -74,7 +79,7 @@ export const AttemptView = Schema.Struct({
   startedAt: instantOrNull,
   endedAt: instant,
   error: ErrorView,
-})
+}).annotate({ identifier: "AttemptView" })
 
 /** How far a run said last that it is. */
 export const ProgressView = Schema.Struct({
@@ -82,7 +87,7 @@ export const ProgressView = Schema.Struct({
   at: instant,
   percent: Schema.NullOr(Schema.Finite).annotate({ description: "0 to 100; `null`: it cannot tell." }),
   note: textOrNull,
-})
+}).annotate({ identifier: "ProgressView" })
 
 /** Why a run waits, or how it ended. */
 export const ExplanationView = Schema.Struct({
@@ -90,7 +95,7 @@ export const ExplanationView = Schema.Struct({
   next: textOrNull.annotate({
     description: "What to do: a command or a sentence; `null`: all goes its way.",
   }),
-})
+}).annotate({ identifier: "ExplanationView" })
 
 /** A run with what was asked for beside it. */
 export const RunDetails = Schema.Struct({
@@ -98,7 +103,7 @@ export const RunDetails = Schema.Struct({
   attempts: Schema.optionalKey(Schema.Array(AttemptView)),
   progress: Schema.optionalKey(Schema.NullOr(ProgressView)),
   explanation: Schema.optionalKey(ExplanationView),
-})
+}).annotate({ identifier: "RunDetails" })
 
 /** A line of a log. */
 export const LogLineView = Schema.Struct({
@@ -107,4 +112,4 @@ export const LogLineView = Schema.Struct({
   at: instant,
   line: Schema.String,
   leftOut: Schema.Int.annotate({ description: "In place of so many lines that were too many; else 0." }),
-})
+}).annotate({ identifier: "LogLineView" })

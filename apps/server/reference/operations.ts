@@ -36,7 +36,7 @@ export interface Answer {
   readonly types: ReadonlyArray<readonly [type: string, schema: Json]>
 }
 
-// Of every answer: said once, in the document.
+// Of every request or answer: said once, at the top of the page.
 const usual: ReadonlySet<string> = new Set(["x-request-id", "ratelimit", "ratelimit-policy"])
 
 /** All of a document, in its order. */
@@ -75,7 +75,9 @@ const read = (document: Json, path: string, method: string, operation: Json): Op
     role: operation["x-role"] as string,
     summary: operation["summary"] as string,
     description: operation["description"] as string,
-    parameters: (operation["parameters"] as ReadonlyArray<unknown>).map((each) => of<Parameter>(each)),
+    parameters: (operation["parameters"] as ReadonlyArray<unknown>)
+      .map((each) => of<Parameter>(each))
+      .filter(({ name }) => !usual.has(name.toLowerCase())),
     body:
       body === undefined
         ? undefined

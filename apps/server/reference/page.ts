@@ -41,7 +41,10 @@ export const referencePage = (document: Json): string => {
             ${prose(description)}
             <p>
               For programs: <a href="/openapi.json">/openapi.json</a>, OpenAPI 3.1. The examples ask a server
-              on this machine; elsewhere a key is needed, in <code>UHRWERK_KEY</code>.
+              on this machine; elsewhere a key is needed, in <code>UHRWERK_KEY</code>. Every answer has
+              <code>X-Request-Id</code>: yours, if the request had one of 1 to 128 letters, digits,
+              <code>-</code>, <code>_</code> and <code>=</code>. <code>RateLimit</code> says how many more
+              requests there may be.
             </p>
             ${tags.map(
               (tag) =>
