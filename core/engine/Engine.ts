@@ -108,6 +108,7 @@ const makeEngine = (
     })
     const orders = yield* makeOrders({
       node: membership.id,
+      pollMillis: config.pollMillis,
       onChange: () => {
         later.desk?.queuesChanged()
         wake()

@@ -48,11 +48,15 @@ export interface Orders extends OrderCalls {
   readonly open: QueueGate["open"]
 }
 
+// Two seconds are promised, and a read takes its time. No config may poll less than once a minute: who does is on a clock
+// that lets days go by in a moment, and is asked in its own process.
 const everyMillis = 1500
+const pollMillisMax = 60_000
 
 /** Reads for the first time, then starts reading; it stops with the scope. */
 export const makeOrders = (options: {
   readonly node: () => string
+  readonly pollMillis: number
   /** Queues were paused or resumed, or the node began or ended to drain. */
   readonly onChange: () => void
   /** Its workers are to go; `null`: they may come again. */
@@ -65,6 +69,7 @@ export const makeOrders = (options: {
     const info = yield* StoreInfo
     const clock = yield* Clock.Clock
     const context = yield* Effect.context<RecordStore | StoreInfo>()
+    const pause = options.pollMillis > pollMillisMax ? options.pollMillis : everyMillis
     const gate = new QueueGate()
     const turns = Semaphore.makeUnsafe(1)
     // Those that were obeyed and whose record may still be there.
@@ -122,7 +127,7 @@ export const makeOrders = (options: {
     )
     // A claim from a queue that is paused cannot be taken back, so that the first look is tried again.
     yield* Effect.catch(Effect.retry(read, { times: 2 }), () => readOrTell)
-    yield* supervise("orders", Effect.andThen(Effect.sleep(everyMillis), readOrTell))
+    yield* supervise("orders", Effect.andThen(Effect.sleep(pause), readOrTell))
 
     return {
       open: gate.open,
