@@ -108,9 +108,11 @@ export const linked = (document: Schema): Schema => {
     if (typeof value !== "object" || value === null || seen.has(value)) return
     seen.add(value)
     for (const [key, each] of Object.entries(value)) {
-      const reference = (each as { readonly $ref?: unknown } | null)?.$ref
-      if (typeof reference === "string") {
-        const found = at(reference)
+      const reference = refOf(each)
+      if (reference !== undefined) {
+        let found = at(reference)
+        // What is said elsewhere may itself be said elsewhere.
+        for (let next = refOf(found); next !== undefined; next = refOf(found)) found = at(next)
         if (found === undefined) throw new Error(`there is nothing at ${reference}`)
         ;(value as Record<string, unknown>)[key] = found
         link(found)
@@ -119,4 +121,9 @@ export const linked = (document: Schema): Schema => {
   }
   link(root)
   return root
+}
+
+const refOf = (value: unknown): string | undefined => {
+  const reference = (value as { readonly $ref?: unknown } | null | undefined)?.$ref
+  return typeof reference === "string" ? reference : undefined
 }

@@ -18,9 +18,10 @@ export const wrongWith = (request: Request, answer: Answer): string | undefined 
   const said = operation.responses[status]
   if (said === undefined) return `status ${status} is not documented`
   if (said.content === undefined) return text === "" ? undefined : "a body where none is documented"
-  const content = said.content[type]
+  const [, content] =
+    Object.entries(said.content as Record<string, any>).find(([key]) => key.split(";", 1)[0] === type) ?? []
   if (content === undefined) return `the type ${type} is not documented`
-  if (!type.endsWith("json")) return undefined
+  if (!/[/+]json$/.test(type)) return undefined
   try {
     return fits(content.schema, JSON.parse(text)) ? undefined : "the body is not what its schema says"
   } catch (error) {

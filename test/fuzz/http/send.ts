@@ -46,8 +46,11 @@ const overHttp = (
       response.on("data", (chunk: Buffer) => chunks.push(chunk))
       response.on("end", end)
       response.on("error", end)
-      // Events have no end.
-      if (type === "text/event-stream") response.destroy()
+      // Events have no end: that they began is the answer.
+      if (type === "text/event-stream") {
+        end()
+        response.destroy()
+      }
     })
     const patience = operation.waits ? 2_000 : patienceMillis
     request.setTimeout(patience, () => request.destroy(new Error(`no answer in ${patience} ms`)))
