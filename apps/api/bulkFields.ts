@@ -1,6 +1,6 @@
 // What bulk work takes and answers: cancelling runs, replaying and dropping dead letters, and the operations that do it.
 import * as Schema from "effect/Schema"
-import { bulkKinds, openStates } from "../bulk/Bulk.ts"
+import { bulkKinds, openStates } from "../../core/domain/BulkKind.ts"
 import { instant, instantOrNull, text } from "./fields.ts"
 
 const instantText = (about: string) =>

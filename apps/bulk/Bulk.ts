@@ -1,17 +1,14 @@
 // Bulk work: what is to be done with all runs, or all dead letters, that a filter describes. The filter is frozen when it
 // begins, so that what comes later is not touched. The server does it as an operation that outlives it, the command line
 // at once; both look (Look.ts) and act (Act.ts) by the same code.
+import type { BulkKind } from "../../core/domain/BulkKind.ts"
 import { errorPattern } from "../../core/domain/Fingerprint.ts"
 import { highestId, lowestId } from "../../core/domain/Ids.ts"
 import type { DeadLetter } from "../../core/domain/DeadLetter.ts"
 import type { Run, RunState } from "../../core/domain/Run.ts"
 import type { StoreDriver } from "../../core/ports/StoreDriver.ts"
 
-/** What can be done in bulk. Runs are never deleted by it: those that ended go by their age, and no others may. */
-export const bulkKinds = ["cancelRuns", "replayDeadLetters", "dropDeadLetters"] as const
-
-/** One of them. */
-export type BulkKind = (typeof bulkKinds)[number]
+export { type BulkKind, openStates } from "../../core/domain/BulkKind.ts"
 
 /** Which runs or letters; all that is said must hold. */
 export interface BulkFilter {
@@ -43,9 +40,6 @@ export interface Bulk {
   /** The store's now when it began: runs made later, and letters of runs that died later, are not touched. */
   readonly frozenAt: number
 }
-
-/** The states that a run can be cancelled in, in the order in which they are gone through. */
-export const openStates = ["scheduled", "blocked", "retrying", "ready", "running"] as const
 
 /** What bulk work asks a store for. */
 export type BulkStore = Pick<
