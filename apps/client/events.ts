@@ -50,10 +50,7 @@ export async function* streamOf(
     try {
       const asked = { ...call, headers, retries: 0, signal: leave.signal }
       const response = await send(sender, endpoint, asked, async (given) => given)
-      for await (const event of eventsOf(response, leave, heard)) {
-        if (event.id !== null) lastId = event.id
-        yield event
-      }
+      yield* eventsOf(response, leave, heard, (id) => (lastId = id))
       if (failed > retries) throw new NoAnswer("connection", "The events ended again and again")
     } catch (error) {
       signal?.throwIfAborted()
@@ -73,6 +70,7 @@ async function* eventsOf(
   response: Response,
   leave: AbortController,
   heard: () => void,
+  onId: (id: string) => void,
 ): AsyncGenerator<StreamedEvent> {
   if (response.body === null) return
   const reader = response.body.getReader()
@@ -86,7 +84,7 @@ async function* eventsOf(
   const end = (): void => void reader.cancel().catch(() => undefined)
   leave.signal.addEventListener("abort", end, { once: true })
   const decoder = new TextDecoder()
-  const parse = makeEventParser()
+  const parse = makeEventParser(onId)
   try {
     for (;;) {
       listen()
@@ -107,13 +105,19 @@ async function* eventsOf(
 
 const cut = (): NoAnswer => new NoAnswer("connection", "The connection of the events was cut")
 
-/** Takes the text of a stream in pieces of any size, and answers the events that are whole by then. */
-export const makeEventParser = (): ((piece: string) => ReadonlyArray<StreamedEvent>) => {
+/**
+ * Takes the text of a stream in pieces of any size, and answers the events that are whole by then. `onId` hears where to go
+ * on after them, which a server also says without an event: that nothing is wanted of what came before.
+ */
+export const makeEventParser = (
+  onId: (id: string) => void = () => undefined,
+): ((piece: string) => ReadonlyArray<StreamedEvent>) => {
   let rest = ""
   let size = 0
   let data: Array<string> = []
   let event = ""
   let id: string | null = null
+  let whole: string | null = null
   const field = (line: string): void => {
     const colon = line.indexOf(":")
     if (colon === 0) return
@@ -134,12 +138,14 @@ export const makeEventParser = (): ((piece: string) => ReadonlyArray<StreamedEve
       if (line !== "") field(line)
       else {
         if (data.length > 0) out.push({ id, event: event || "message", data: valueOf(data.join("\n")) })
+        whole = id
         data = []
         event = ""
         size = 0
       }
     }
     if (rest.length + size > charactersMax) throw new NoAnswer("unreadable", "An event is too large")
+    if (whole !== null) onId(whole)
     return out
   }
 }

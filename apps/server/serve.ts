@@ -187,9 +187,6 @@ const serveStore = async (
   if (desk !== null) live.desk = desk
   // Workers that came before the first token end with it; until then there is none that could be revoked.
   tokens.watch((valid) => tokens.isRequired() && desk?.keepOnly(valid))
-
-  // What a key reads on and on ends with it.
-  keys.watch((valid) => keys.isRequired() && outlets.streams.keepOnly(valid))
   const operations = makeOperations({ store: store.store, self: crypto.randomUUID(), onTrouble: trouble })
   operations.start()
 

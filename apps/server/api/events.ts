@@ -17,7 +17,6 @@ export const eventHandlers: Handlers<typeof eventsApi> = {
         namespace: caller.namespace,
       },
       from,
-      key: caller.id,
       signal,
     })
     if (stream === undefined)

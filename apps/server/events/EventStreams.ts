@@ -11,8 +11,6 @@ import type { CloudEvent } from "./cloudEvents.ts"
 export interface StreamRequest {
   readonly filter: EventFilter
   readonly from: Position
-  /** The id of the key that it came with; `null`: none. */
-  readonly key: string | null
   /** Aborts when the client has gone. */
   readonly signal: AbortSignal
 }
@@ -22,8 +20,6 @@ export interface EventStreams {
   /** `undefined`: there are as many as there may be. */
   readonly open: (request: StreamRequest) => ReadableStream<Uint8Array> | undefined
   readonly size: () => number
-  /** Ends those whose key is not among these; those without a key, too. */
-  readonly keepOnly: (keys: ReadonlySet<string>) => void
   /** Resolves when all have ended, which they do by themselves after the journal; the others are cut. */
   readonly stop: () => Promise<void>
 }
@@ -44,7 +40,6 @@ const retryMillis = 1_000
 const stopMillis = 2_000
 
 interface Open {
-  readonly key: string | null
   readonly cut: (reason: string) => void
   readonly over: Promise<void>
 }
@@ -54,7 +49,7 @@ export const makeEventStreams = (options: StreamsOptions): EventStreams => {
   const { journal, streamsMax = 100, beatMillis = 8_000, slowMillis = 30_000 } = options
   const streams = new Set<Open>()
 
-  const open = ({ filter, from, key, signal }: StreamRequest): ReadableStream<Uint8Array> | undefined => {
+  const open = ({ filter, from, signal }: StreamRequest): ReadableStream<Uint8Array> | undefined => {
     if (streams.size >= streamsMax) return undefined
     const gone = new AbortController()
     let position = from
@@ -76,7 +71,7 @@ export const makeEventStreams = (options: StreamsOptions): EventStreams => {
       controller.error(new Error(reason))
     }
     const leave = (): void => cut("The client has gone")
-    const stream: Open = { key, cut, over }
+    const stream: Open = { cut, over }
     const send = (text: string): void => {
       if (gone.signal.aborted) return
       controller.enqueue(encoder.encode(text))
@@ -145,10 +140,6 @@ export const makeEventStreams = (options: StreamsOptions): EventStreams => {
   return {
     open,
     size: () => streams.size,
-    keepOnly: (keys) => {
-      for (const each of streams)
-        if (each.key === null || !keys.has(each.key)) each.cut("Its key does not hold any more")
-    },
     stop: async () => {
       const late = setTimeout(() => {
         for (const each of streams) each.cut("The server stops")

@@ -306,6 +306,18 @@ describe("events", () => {
     expect(sent.map(({ headers }) => headers.get("last-event-id"))).toEqual(["6", "8", "8", "8"])
   })
 
+  test("it goes on behind an id that came without an event, but never behind events that it did not pass on", async () => {
+    const { sent, fetch } = scripted(
+      streaming("retry: 1000\nid: 4\n\n"),
+      streaming('id: 5\ndata: "a"\n\n:\nid: 6\n\nid: 7\n'),
+      streaming('id: 7\ndata: "b"\n\n'),
+    )
+    const data: Array<unknown> = []
+    for await (const event of streamOf(senderOf(fetch), watch, {})) if (data.push(event.data) === 2) break
+    expect(data).toEqual(["a", "b"])
+    expect(sent.map(({ headers }) => headers.get("last-event-id"))).toEqual([null, "4", "6"])
+  })
+
   test("it ends on a refusal, after failures in a row, and by its signal", async () => {
     const drain = async (fetch: Fetch) => {
       for await (const _ of streamOf(senderOf(fetch), watch, { retries: 2 })) void _

@@ -336,10 +336,9 @@ describe("streams are bounded", () => {
     isStopped: () => stopped.now,
   })
   const filter = { types: [], jobs: [], run: null, namespace: null }
-  const request = (key: string | null = null) => ({
+  const request = () => ({
     filter,
     from: origin,
-    key,
     signal: new AbortController().signal,
   })
 
@@ -353,21 +352,17 @@ describe("streams are bounded", () => {
     expect(streams.size()).toBe(0)
   })
 
-  test("one that is not read is cut; one more than there may be is none; a key that ends takes its streams along", async () => {
+  test("one that is not read is cut; one more than there may be is none", async () => {
     const slow = makeEventStreams({ journal: quiet(), slowMillis: 20 })
     const unread = slow.open(request())
     await until("the cut", slow.size, (size) => size === 0)
     await expect(unread?.getReader().read()).rejects.toThrow("does not read")
     const few = makeEventStreams({ journal: quiet(), streamsMax: 2 })
-    expect([few.open(request("a")), few.open(request("b")), few.open(request())].map(Boolean)).toEqual([
+    expect([few.open(request()), few.open(request()), few.open(request())].map(Boolean)).toEqual([
       true,
       true,
       false,
     ])
-    few.keepOnly(new Set(["b"]))
-    expect(few.size()).toBe(1)
-    few.keepOnly(new Set())
-    expect(few.size()).toBe(0)
   })
 
   test("after the stop of the journal each ends with `retry`", async () => {

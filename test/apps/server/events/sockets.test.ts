@@ -27,7 +27,7 @@ const start = async (options: StreamsOptions): Promise<{ url: URL; streams: Even
     protocols: ["none"],
     onConnection: () => ({ onFrame: () => undefined, onClose: () => undefined }),
     fetch: async ({ signal }) =>
-      new Response(streams.open({ filter, from: origin, key: null, signal }) ?? null, {
+      new Response(streams.open({ filter, from: origin, signal }) ?? null, {
         headers: { "content-type": "text/event-stream" },
       }),
     onFault: () => undefined,
