@@ -4,4 +4,6 @@ import type { Examples } from "./Example.ts"
 
 export const config = {}
 
-export const examples: Examples<typeof workersApi> = { listWorkers: [{ gives: 200, ask: {} }] }
+export const examples: Examples<Pick<typeof workersApi, "listWorkers">> = {
+  listWorkers: [{ gives: 200, ask: {} }],
+}
