@@ -281,12 +281,9 @@ describe("over a real server, by the client", () => {
     // It was told where it stood, and no event: what happens before it is back must come, too.
     const two = await again()
     sent.push(...(await sendTo(two)))
-    for (const id of sent)
-      await until(
-        "its end",
-        () => two.engine.run(id),
-        (run) => run?.state === "succeeded",
-      )
+    // Until they are told, as a stream that began anew would begin behind them.
+    const told = await follow(`${two.url}/v1/events?job=greet&after=oldest`)
+    await until("them", () => ends(told.seen).length >= sent.length, Boolean)
     open()
     await until("those", () => ended.length >= sent.length, Boolean, 20_000)
     sent.push(...(await sendTo(two)))
