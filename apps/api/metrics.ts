@@ -13,9 +13,7 @@ export const metricsApi = {
     summary: "Read metrics",
     description:
       'In the text format of Prometheus, 0.0.4. Of the whole store, so not for keys of a namespace. A server that is started with `metrics: "open"` asks for no key here.',
-    success: [
-      { status: 200, description: "The metrics.", schema: Schema.String, type: "text/plain" },
-    ],
+    success: [{ status: 200, description: "The metrics.", schema: Schema.String, type: "text/plain" }],
     problems: [],
   }),
 }

@@ -10,6 +10,7 @@ import type { eventsApi } from "../../../../apps/api/events.ts"
 import { makeEventStreams } from "../../../../apps/server/events/EventStreams.ts"
 import { origin } from "../../../../apps/server/events/Position.ts"
 import { type RunningServer, serve } from "../../../../apps/server/mod.ts"
+import { makeClient } from "../../../../apps/client/mod.ts"
 import { job } from "../../../../apps/sdk/mod.ts"
 import { dropSchemas, missing, schemaName, url } from "../../../adapters/store-sql/postgres/server.ts"
 import { startWorld, type World } from "../api/world.ts"
@@ -214,6 +215,87 @@ describe("over a real server", () => {
     expect(world.outlets.streams.size()).toBe(1)
     gone.abort()
     expect(world.outlets.streams.size()).toBe(0)
+  })
+})
+
+describe("over a real server, by the client", () => {
+  test("the stream of a key ends within 5 s of the key's end, and no other one", async () => {
+    const { url } = await start({ storage: `sqlite:${join(folder, "keys.db")}` })
+    const first = await makeClient({ url }).createKey({ body: { name: "admin", role: "admin" } })
+    const admin = makeClient({ url, key: first.key ?? "" })
+    const reader = await admin.createKey({ body: { name: "reader", role: "viewer" } })
+    const one = await follow(`${url}/v1/events`, { authorization: `Bearer ${reader.key}` })
+    const other = await follow(`${url}/v1/events`, { authorization: `Bearer ${first.key}` })
+    const begun = [one, other]
+    await until("both", () => begun.every(({ state }) => state.lastId !== ""), Boolean)
+    await admin.revokeKey({ params: { id: reader.id } })
+    await until("its end", () => one.state.isOver, Boolean, 5_000)
+    expect(other.state.isOver).toBe(false)
+    const again = await follow(`${url}/v1/events`, { authorization: `Bearer ${reader.key}` })
+    expect(again.response.status).toBe(401)
+  })
+
+  test("`client.stream` goes on over a restart, also before its first event, without loss or repeat", async () => {
+    const storage = `sqlite:${join(folder, "client.db")}` as const
+    const one = await start({ storage })
+    const port = Number(new URL(one.url).port)
+    let begun = false
+    let open = (): void => {}
+    const later = new Promise<void>((resolve) => (open = resolve))
+    const client = makeClient({
+      url: one.url,
+      fetch: async (...given) => {
+        if (begun) await later
+        const response = await fetch(...given)
+        begun ||= response.status === 200
+        return response
+      },
+    })
+    const leave = new AbortController()
+    leavers.push(() => leave.abort())
+    const ids: Array<string | null> = []
+    const ended: Array<string> = []
+    const read = async (): Promise<void> => {
+      const query = { type: "uhrwerk.run.ended", job: "greet" }
+      for await (const { id, data } of client.stream.streamEvents({ query, signal: leave.signal })) {
+        ids.push(id)
+        ended.push((data as { readonly subject: string }).subject)
+      }
+    }
+    const over = read().catch((error: unknown) => error)
+    const sendTo = async ({ engine }: RunningServer) =>
+      (
+        await engine.sendAll(
+          greet,
+          Array.from({ length: 20 }, () => ({ name: "x" })),
+        )
+      ).map(({ id }) => id)
+    const sent: Array<string> = []
+    const again = async (): Promise<RunningServer> => {
+      const server = await serve({ ...config, storage }, { port, guard: false })
+      servers.push(server)
+      return server
+    }
+    await until("the stream", () => begun, Boolean)
+    await one.stop({ grace: "5s" })
+    // It was told where it stood, and no event: what happens before it is back must come, too.
+    const two = await again()
+    sent.push(...(await sendTo(two)))
+    // Until they are told, as a stream that began anew would begin behind them.
+    const told = await follow(`${two.url}/v1/events?job=greet&after=oldest`)
+    await until("them", () => ends(told.seen).length >= sent.length, Boolean)
+    open()
+    await until("those", () => ended.length >= sent.length, Boolean, 20_000)
+    sent.push(...(await sendTo(two)))
+    await two.stop({ grace: "5s" })
+    const three = await again()
+    sent.push(...(await sendTo(three)))
+    await until("all", () => ended.length >= sent.length, Boolean, 20_000)
+    leave.abort()
+    await over
+    expect(ended.length).toBe(sent.length)
+    expect(new Set(ended)).toEqual(new Set(sent))
+    expect(new Set(ids).size).toBe(ids.length)
   })
 })
 
