@@ -246,7 +246,7 @@ export const schedulesApi = {
     path: "/v1/schedules/{id}/occurrences",
     tag: "schedules",
     role: "viewer",
-    summary: "What became of a schedule's instants",
+    summary: "What became of each instant",
     description: "The latest first. The ledger of a schedule that was removed stays for a while.",
     params: byId,
     query: Schema.Struct(page),

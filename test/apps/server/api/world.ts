@@ -121,7 +121,10 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
         },
         { remoteAddress: from },
       )
-      const text = await response.text()
+      // Events have no end: what is looked at is how they begin.
+      const isEndless = response.headers.get("content-type")?.startsWith("text/event-stream") === true
+      if (isEndless) await response.body?.cancel()
+      const text = isEndless ? "" : await response.text()
       const isJson = /\/(?:problem\+)?json\b/.test(response.headers.get("content-type") ?? "")
       return {
         status: response.status,
