@@ -7,6 +7,7 @@ import {
   bodyProblems,
   commonProblems,
   type Endpoint,
+  isAudited,
   isIdempotent,
   type ProblemCode,
   type Role,
@@ -274,7 +275,10 @@ describe("a key may do what its role says", () => {
 
   test("whatever changes something takes more than a viewer", () => {
     expect(
-      unsafe.filter(({ role }) => role === "public" || role === "viewer").map(({ name }) => name),
+      unsafe
+        // A question that is asked by POST, as it is long, changes nothing and is not audited.
+        .filter((endpoint) => isAudited(endpoint) && ["public", "viewer"].includes(endpoint.role))
+        .map(({ name }) => name),
     ).toEqual([])
   })
 })
