@@ -27,6 +27,7 @@ export interface Seen extends Answered {
 export const stageOf = (world: World, key: string): Stage => ({
   engine: world.engine,
   store: world.store,
+  connect: world.connect,
   ask: async (method, path, body) => {
     const { status, text, body: answered } = await world.ask(method, path, body, { key })
     if (status >= 300) throw new Error(`${method} ${path} of an example gave ${status}: ${text}`)

@@ -22,7 +22,7 @@ export interface Example {
 }
 
 /** What a function may use. */
-export interface Stage extends Pick<World, "engine" | "store"> {
+export interface Stage extends Pick<World, "engine" | "store" | "connect"> {
   /** Asks the API with an administrator's key, and answers the body of a success; anything else fails the test. */
   readonly ask: (method: string, path: string, body?: unknown) => Promise<any>
 }

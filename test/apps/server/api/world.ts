@@ -1,4 +1,9 @@
 // The API over a real engine on a memory store, without sockets, for the tests of each group of routes.
+import * as Effect from "effect/Effect"
+import { serve as listen } from "../../../../adapters/transport-websocket/mod.ts"
+import type { Listening } from "../../../../core/ports/Transport.ts"
+import { spokenVersions, subprotocol } from "../../../../core/protocol/Version.ts"
+import { rawWorker, type RawWorker } from "../RawWorker.ts"
 import { type AppParts, makeApp } from "../../../../apps/server/app.ts"
 import { makeRunLog, type RunLog } from "../../../../apps/server/RunLog.ts"
 import { makeRunWaits, type RunWaits } from "../../../../apps/server/RunWaits.ts"
@@ -11,6 +16,8 @@ import { createKey, type KeyOptions } from "../../../../apps/server/Keys.ts"
 import { openKeyBook } from "../../../../apps/server/TokenBook.ts"
 import { checkConfig, type Config } from "../../../../apps/sdk/config.ts"
 import { type RunningEngine, startProject } from "../../../../apps/sdk/engine.ts"
+
+const everything = { kind: "granted", grant: { id: null, queues: null } } as const
 
 /** An answer, read. */
 export interface Answered {
@@ -47,13 +54,20 @@ export interface World {
   readonly makeKey: (options?: Partial<KeyOptions>) => Promise<string>
   /** The API of another node on the same store, which reads the keys as often as a server does. */
   readonly another: () => Promise<{ readonly app: ReturnType<typeof makeApp>; readonly stop: () => void }>
+  /** Connects a worker of this name; only of a world that serves workers. */
+  readonly connect: (name: string) => Promise<RawWorker>
   readonly stop: () => Promise<void>
 }
 
 /** Starts an engine of the config, and the API over it. `rate`: default without a limit, as tests ask often. */
-export const startWorld = async (config: Config, rate: RateOptions | null = null): Promise<World> => {
+export const startWorld = async (
+  config: Config,
+  rate: RateOptions | null = null,
+  { workers = false }: { readonly workers?: boolean } = {},
+): Promise<World> => {
   const shared = await openSharedStore(await checkConfig(config))
   const faults: Array<string> = []
+  let listening: Listening | undefined
   let made = 0
   const keys = await openKeyBook({
     store: shared.store,
@@ -76,6 +90,7 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
   shared.observe(outlets.listener)
   const engine = await startProject(shared.project, {
     guard: false,
+    ...(workers ? { workers: { admit: () => Effect.succeed(everything) } } : {}),
     onEvent: (event) => {
       log.hear(event)
       waits.hear(event)
@@ -146,7 +161,20 @@ export const startWorld = async (config: Config, rate: RateOptions | null = null
       await until("the key is known", () => good.has(view.id), Boolean)
       return key
     },
+    connect: async (name) => {
+      const { workers: desk } = engine
+      if (desk === null) throw new Error("This world serves no workers")
+      listening ??= await listen({
+        port: 0,
+        onConnection: desk.onConnection,
+        protocols: spokenVersions().map(subprotocol),
+      })
+      const worker = await rawWorker(listening.url, { name })
+      await worker.welcome
+      return worker
+    },
     stop: async () => {
+      await listening?.stop({ graceMillis: 0 })
       keys.stop()
       waits.close()
       await engine.stop({ grace: 0 })
