@@ -1,6 +1,6 @@
 // A trigger as it is written, of a job's `on` or of a schedule that a program makes, to a schedule that can be saved.
 import * as Result from "effect/Result"
-import { InvalidInput, type InvalidSchedule } from "../../core/domain/Errors.ts"
+import { InvalidInput, InvalidSchedule } from "../../core/domain/Errors.ts"
 import { encodePayload } from "../../core/domain/Payload.ts"
 import type { NewSchedule } from "../../core/domain/Schedule.ts"
 import {
@@ -11,6 +11,8 @@ import {
   checkPlacement,
 } from "../../core/engine/ScheduleChecks.ts"
 import type { CronDialects } from "../../core/ports/CronDialect.ts"
+import { nextAfter } from "../../core/trigger/Cron.ts"
+import { parseCronTrigger } from "../../core/trigger/CronFields.ts"
 import { type Flow, isFlow } from "./flow.ts"
 import { checkInput } from "./input.ts"
 import type { Job } from "./job.ts"
@@ -36,6 +38,7 @@ export const checkSchedule = async (
   const pattern = Result.getOrThrow(
     spec.parse(field, dialects) as Result.Result<NewSchedule["trigger"], InvalidSchedule>,
   )
+  checkComes(field, pattern)
   // A schedule whose runs could only fail is refused now, and not at three in the morning.
   await checkInput(`${field}.input`, member.options.input, spec.options.input)
   const overlap = Result.getOrThrow(
@@ -63,4 +66,15 @@ export const checkSchedule = async (
     overlap,
     ...Result.getOrThrow(checkCatchUp(field, spec.options)),
   }
+}
+
+/** Refuses a date that never comes, such as 30 February: it would start nothing, and nobody would know. */
+const checkComes = (field: string, pattern: NewSchedule["trigger"]): void => {
+  if (pattern.kind !== "cron" || pattern.dialect !== undefined) return
+  if (nextAfter(Result.getOrThrow(parseCronTrigger(pattern)), 0) !== null) return
+  throw new InvalidSchedule({
+    field: `${field}.cron`,
+    reason: "it never runs: no date up to the end of 2199 matches",
+    next: "Check day, month and weekday together.",
+  })
 }

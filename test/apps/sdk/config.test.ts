@@ -191,6 +191,7 @@ describe("cron", () => {
     ["@reboot", "cron", 0, /names no time/],
     ["@every 5m", "cron", 0, /not a known nickname/],
     ["@fortnightly", "cron", 0, /not a known nickname/],
+    ["0 0 30 2 *", "cron", undefined, /never runs/],
     [5, "cron", undefined, /must be a string/],
     [null, "cron", undefined, /must be a string/],
   ]
