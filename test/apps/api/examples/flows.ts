@@ -60,6 +60,8 @@ export const examples: Examples<typeof flowsApi & typeof queuesApi & typeof node
   listFlows: [{ gives: 200, ask: {} }, badCursor],
   getFlow: [
     { gives: 200, ask: { params: { name: "flows.held" } } },
+    { gives: 200, ask: { params: { name: "flows.held" }, query: { format: "mermaid" } } },
+    { gives: 200, ask: { params: { name: "flows.held" }, query: { format: "dot" } } },
     { gives: "notFound", ask: { params: { name: "flows.none" } } },
   ],
   getFlowRun: [
@@ -101,6 +103,13 @@ export const examples: Examples<typeof flowsApi & typeof queuesApi & typeof node
   listQueues: [{ gives: 200, ask: {} }, badCursor],
   getQueue: [
     { gives: 200, ask: { params: { queue: "flows.queue" } } },
+    {
+      gives: 200,
+      ask: async ({ ask }) => {
+        await ask("POST", "/v1/queues/flows.queue/pause", { note: "moving" })
+        return { params: { queue: "flows.queue" } }
+      },
+    },
     { gives: "notFound", ask: { params: { queue: "flows.none" } } },
   ],
   pauseQueue: [

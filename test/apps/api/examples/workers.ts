@@ -25,7 +25,13 @@ const none = { params: { worker: "nobody" } }
 
 export const examples: Examples<typeof workersApi> = {
   listWorkers: [
-    { gives: 200, ask: {} },
+    {
+      gives: 200,
+      ask: async (stage) => {
+        await ofConnected(stage)
+        return {}
+      },
+    },
     { gives: "badCursor", ask: { query: { cursor: "of another list" } } },
   ],
   getWorker: [
