@@ -153,7 +153,7 @@ export const flowsApi = {
         status: 200,
         description: "The drawing, with `format`.",
         schema: Schema.String,
-        type: "text/plain; charset=utf-8",
+        type: "text/plain",
       },
     ],
     problems: ["notFound"],
