@@ -20,6 +20,8 @@ const server = await serve(
   },
   {
     port: 0,
+    // The client sends, and the test looks, as fast as they can: that they are held back is not what is tried here.
+    rate: null,
     workers: { terms },
     onEvent: (event) => {
       if (event.kind === "started" || event.kind === "ended" || event.kind === "log") return
