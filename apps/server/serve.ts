@@ -42,7 +42,7 @@ export interface ServerOptions {
   /** How workers are served; `connectionsMax`: default 1,000. */
   readonly workers?: Omit<WorkersConfig, "admit"> & { readonly connectionsMax?: number }
   /**
-   * How often each API key may ask, or each address without one: `perSecond` (100) in the long run, `burst` (200) at once;
+   * How often each API key may ask, or each address without one: `perSecond` (1,000) in the long run, `burst` (2,000) at once;
    * `null`: as often as they like.
    */
   readonly rate?: RateOptions | null

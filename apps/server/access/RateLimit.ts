@@ -3,9 +3,9 @@
 
 /** How often. */
 export interface RateOptions {
-  /** Requests in a second, in the long run; default 100. */
+  /** Requests in a second, in the long run; default 1,000. */
   readonly perSecond?: number
-  /** Requests at once, after a time without any; default 200. */
+  /** Requests at once, after a time without any; default 2,000. */
   readonly burst?: number
 }
 
@@ -32,7 +32,7 @@ export const bucketsMax = 10_000
 
 /** Starts to count. `now`: monotonic milliseconds. Throws `RangeError` for a limit that is none. */
 export const makeRateLimit = (
-  { perSecond = 100, burst = 200 }: RateOptions,
+  { perSecond = 1_000, burst = 2_000 }: RateOptions,
   now: () => number = () => performance.now(),
 ): RateLimit => {
   for (const [name, value, least] of [
