@@ -23,7 +23,7 @@ export const watch = async (name: string, look: () => Promise<number>): Promise<
     // What is wrong with the question stays wrong.
     if (code !== 0) return code
     const timer = Promise.withResolvers<undefined>()
-    const handle = setTimeout(timer.resolve, everyMillis)
+    const handle = setTimeout(() => timer.resolve(undefined), everyMillis)
     const end = await Promise.race([stopped.promise, timer.promise])
     clearTimeout(handle)
     if (end !== undefined) return end
